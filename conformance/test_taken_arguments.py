@@ -138,6 +138,28 @@ EXPRESSIONS = (
     f"{PACKED}.cpu(torch.float64)[0]",
     f"{PACKED}.cpu('cuda')",
     f"{PACKED}.cpu(copy=True)",
+    # `out=` beside options that it has to fit
+    *[f"torch.{call}, out=torch.ones(2), {option})" for option in (
+        "device='meta'", "device='cuda'", "device='cpu:3'", "dtype=torch.double, device='meta'",
+        "layout=torch.sparse_coo, device='meta'") for call in (
+        "zeros((2,)", "ones((2,)", "full((2,), 1.0", "rand((2,)", "randn((2,)",
+        "randint(3, (2,)", "arange(2.0", "linspace(0, 1, 2", "logspace(0, 1, 2", "eye(1",
+        "randperm(2", "normal(0.0, 1.0, (2,)", "fft.fftfreq(2")],
+    "torch.empty((2,), out=torch.ones(2), device='meta')",
+    "(lambda b: torch.stack([b[0], torch.ones(2)], out=b))(torch.zeros(2, 2))",
+    "(lambda b: torch.stack([torch.ones(2)], out=b))(torch.zeros(2).expand(1, 2))",
+    # where a tensor lies
+    *[f"torch.{name}_indices(2, 2, {option}).device" for name in ("tril", "triu") for option in (
+        "device='meta'", "device='cpu'", "device='meta', dtype=torch.int32")],
+    *[f"torch.{call}, device={device}).device" for call in (
+        "Tensor(2", "Tensor([1.0]", "FloatTensor(2", "Tensor(torch.ones(2)", "ones(2).new(2",
+        "ones(2).new([1.0]", "ones(2).new(torch.ones(2)", "ones(2, device='meta').new(2")
+      for device in ("'meta'", "'cpu'", "'cuda'", "None")],
+    # switches and types that are none
+    *[f"torch.autocast('cpu', enabled={given})(torch.is_autocast_enabled)('cpu')"
+      for given in ("3", "0", "None", "True")],
+    *[f"torch.asarray([1.0], requires_grad={given})" for given in ("1", "'a'", "0", "True")],
+    "torch.tril_indices(2, 2, requires_grad=True)",
 )  # fmt: skip
 
 
@@ -168,6 +190,12 @@ REFUSED = (
     *[f"torch.sparse_coo_tensor([[0]], [1.0], (2,), pin_memory={given})"
       for given in ("None", "1", "'a'")],
     "torch.device(True)",
+    *[f"torch.{call}, dtype='float32')" for call in (
+        "tensor([1.0]", "as_tensor([1.0]", "asarray([1.0]", "ones(2", "tril_indices(2, 2")],
+    *[f"torch.{name}_like(torch.ones(2){more}, memory_format=3)" for name, more in (
+        ("empty", ""), ("zeros", ""), ("full", ", 1"), ("rand", ""), ("randint", ", 3"))],
+    "torch.empty(2, memory_format=3)",
+    "torch.sparse_coo_tensor([[0]], [1.0], (2,), requires_grad=1)",
 )  # fmt: skip
 
 

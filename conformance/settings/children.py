@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 from conformance.autograd.generated import checking, comparing
 from conformance.autograd.generated.observing import Outcome
 from conformance.autograd.generated.running import outcome
+from conformance.jit.generated.workers import untimed
 
 from .words import SettingsWords
 
@@ -47,8 +48,8 @@ class Server:
             self.process.stdin.flush()  # type: ignore[union-attr]
             return pickle.load(self.process.stdout)  # type: ignore[arg-type]  # noqa: S301
         except BaseException:
+            _servers.remove(self)  # it may be dying when the next program asks
             self.process.kill()
-            self.process.wait()
             raise
 
 
@@ -58,7 +59,9 @@ _servers: list[Server] = []
 def in_a_child(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of a module returns in a fork of the server."""
     if not _servers or _servers[-1].owner != os.getpid() or _servers[-1].process.poll() is not None:
-        _servers.append(Server())
+        with untimed():
+            _servers[:] = [Server()]
+            _servers[-1].ask((int, ()))
     done, result = _servers[-1].ask((function, arguments))
     if not done:
         raise RuntimeError(result)
@@ -84,12 +87,17 @@ def serve() -> None:
 
 def warm_up() -> None:
     """Import what children would import each for itself; nothing is set, and no threads begin."""
-    importlib.import_module("torch")
+    torch = importlib.import_module("torch")
+    torch.use_deterministic_algorithms(False)  # as it is; imports what takes seconds
     flambeau = importlib.import_module("flambeau")
+    for name in ("nn", "nn.functional", "_runtime.engine"):
+        importlib.import_module(f"flambeau.{name}")
     for name in ("cpu", "cuda", "cudnn", "mkldnn", "mha", "miopen", "nnpack", "opt_einsum"):
         importlib.import_module(f"flambeau.backends.{name}")
     flambeau.initial_seed()
     str(flambeau.ones(2, 2) @ flambeau.ones(2, 2))
+    for name in ("rand", "arange", "sum", "index_add", "conj"):
+        getattr(flambeau, name)
     flambeau.is_autocast_enabled("cpu")
 
 

@@ -67,10 +67,11 @@ def _number_of_thread() -> int:
 def _checked_count(name: str, count: Any) -> int:
     if not isinstance(count, int) or isinstance(count, bool):
         raise RuntimeError(f"{name} expects an int, but got {type(count).__name__}")
+    for bits, words in ((64, "long long"), (32, "long")):
+        if not -(2 ** (bits - 1)) <= count < 2 ** (bits - 1):
+            raise ValueError(f"Overflow when unpacking {words}")
     if count <= 0:
         raise RuntimeError(f"{name} expects a positive integer")
-    if count >= 2**63:
-        raise RuntimeError("Overflow when unpacking long long")
     return count
 
 
@@ -92,6 +93,7 @@ def set_num_threads(count: int) -> None:
 
     Raises:
         RuntimeError: the count is not a positive int.
+        ValueError: it has more than 32 bits.
     """
     _keep(_checked_count("set_num_threads", count))
     Threads.asked = True

@@ -84,9 +84,16 @@ def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
     """
     token = enter_quiet(QUIET)
     try:
-        return _copy_of(data, None if dtype is None else dt.as_dtype(dtype).numpy_dtype)
+        return _copy_of(data, None if dtype is None else _numpy_dtype(dtype))
     finally:
         leave_quiet(token)
+
+
+def _numpy_dtype(asked: Any) -> Any:
+    chosen = dt.as_dtype(asked)
+    if not isinstance(chosen, dt.dtype):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(asked).__name__}")
+    return chosen.numpy_dtype
 
 
 def _copy_of(data: Any, wanted: Any) -> np.ndarray:

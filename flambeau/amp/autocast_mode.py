@@ -71,7 +71,7 @@ class autocast:
             raise RuntimeError(f"User specified an unsupported autocast device_type "
                                f"'{device_type}'")  # fmt: skip
         self._cache_enabled = settings.cache_enabled if cache_enabled is None else cache_enabled
-        self._enabled = enabled and self._is_supported()
+        self._enabled = enabled and self._is_supported() and enabled  # what it is, for the setter
 
     def _is_supported(self) -> bool:
         """Whether the region can do anything; warns if it cannot."""

@@ -73,7 +73,7 @@ class Total:
 
 
 COUNTED = ("programs", "calls", "raised", "unused", "undetermined", "not compiled", "findings",
-           "crashes", "crashes of PyTorch")  # fmt: skip
+           "slow", "crashes", "crashes of PyTorch")  # fmt: skip
 
 
 class Slow(BaseException):
@@ -245,6 +245,17 @@ def limited(seconds: float) -> Iterator[None]:
     finally:
         _armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextlib.contextmanager
+def untimed() -> Iterator[None]:
+    """Time that is no program's, in which what serves many of them begins."""
+    left, again = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        yield
+    finally:
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, left, again)
 
 
 def _timed(pipe: Connection, plan: Plan, number: int, seen: Counter[str]) -> dict[str, Any]:

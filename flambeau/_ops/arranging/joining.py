@@ -248,6 +248,7 @@ alias("concatenate", "cat")
     batch="new dim",
     autocast="cpu=widest",
     out=True,
+    out_apart=True,
     out_type=JOINED,
     method=False,
     backward={

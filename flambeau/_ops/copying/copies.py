@@ -123,7 +123,10 @@ def format_strides(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
     """Strides of new memory in a format; None for row-major."""
     if memory_format is lay.contiguous_format:
         return None
-    needed = {lay.channels_last: 4, lay.channels_last_3d: 5}[memory_format]
+    needed = {lay.channels_last: 4, lay.channels_last_3d: 5}.get(memory_format)
+    if needed is None:
+        raise TypeError("argument 'memory_format' must be torch.memory_format, not "
+                        f"{type(memory_format).__name__}")  # fmt: skip
     if len(shape) != needed:
         raise RuntimeError(f"required rank {needed} tensor to use {memory_format.name} format")
     return lay.channels_last_strides(shape)

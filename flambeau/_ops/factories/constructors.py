@@ -89,6 +89,9 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 
     `copy=True` always copies; `copy=False` raises where sharing is impossible.
     """
+    if requires_grad is not None and not isinstance(requires_grad, bool):
+        raise TypeError("asarray(): argument 'requires_grad' must be bool, not "
+                        f"{type(requires_grad).__name__}")  # fmt: skip
     place = check_available(device)
     if obj.__class__ not in PLAIN and _is_of_gpu(obj):
         obj = _over_gpu(obj)

@@ -14,6 +14,7 @@ from flambeau._core import layout as lay
 from flambeau._core import modes
 from flambeau._core.allocation import cannot_allocate, overflowed
 from flambeau._core.device import CPU, META, Defaults, prepare, refuse_pinned, thread
+from flambeau._core.device import device as Device
 from flambeau._core.promotion import dtype_of_number
 from flambeau._core.settings import Determinism
 from flambeau._ops.copying.copies import format_strides, write_number
@@ -102,8 +103,9 @@ def _sparse_like(tensor: Any, dtype: Any, device: Any) -> Any:
     return like(tensor, dtype, device)
 
 
-def of_out(name: str, out: Any, dtype: Any, layout: Any) -> Any:
-    """The element type that a factory works in: that of `out`, if there is one; it has to fit."""
+def of_out(name: str, out: Any, dtype: Any, layout: Any, device: Any) -> Any:
+    """The element type that a factory works in: that of `out`, if there is one, which has to fit
+    what is asked for."""
     if out is None:
         return dtype
     if not isinstance(out, Tensor):
@@ -115,6 +117,10 @@ def of_out(name: str, out: Any, dtype: Any, layout: Any) -> Any:
     if layout is not None and layout is not lay.strided:
         kind = str(layout).rpartition(".")[2].removesuffix("_coo").title()
         raise RuntimeError(f"layout {kind} does not match layout of out parameter (Strided)")
+    place = device if device is None or isinstance(device, Device) else Device(device)
+    if place is not None and place.type != out.device.type:
+        raise RuntimeError(f"device type {place.type} does not match device type of out parameter "
+                           f"({out.device.type})")  # fmt: skip
     if out.requires_grad and modes.grad.enabled:
         if name in ("empty", "randn"):
             raise RuntimeError("cannot resize variables that require grad")
@@ -172,7 +178,7 @@ def filled(out: Tensor, requires_grad: bool) -> Tensor:
     return out
 
 
-BETWEEN = frozenset(("asks_for_grad", "finish", "filled", "_finished"))
+BETWEEN = frozenset(("asks_for_grad", "finish", "filled", "_finished", "_triangle", "_finish"))
 """Functions between a factory and the question what its `requires_grad` means."""
 
 
@@ -265,7 +271,7 @@ def zeros(
         refuse_pinned("zeros", pin_memory)
     shape = shape_of(sizes if size is None else (size,), "zeros")
     try:
-        numpy_dtype = options(of_out("zeros", out, dtype, layout), layout, device)
+        numpy_dtype = options(of_out("zeros", out, dtype, layout, device), layout, device)
         data = (
             np.zeros(shape, numpy_dtype) if not Defaults.elsewhere else made(shape, numpy_dtype, 0)
         )
@@ -298,7 +304,7 @@ def ones(
         refuse_pinned("ones", pin_memory)
     shape = shape_of(sizes if size is None else (size,), "ones")
     try:
-        numpy_dtype = options(of_out("ones", out, dtype, layout), layout, device)
+        numpy_dtype = options(of_out("ones", out, dtype, layout, device), layout, device)
         data = (
             np.ones(shape, numpy_dtype) if not Defaults.elsewhere else made(shape, numpy_dtype, 1)
         )
@@ -324,7 +330,7 @@ def empty(
         refuse_pinned("empty", pin_memory)
     shape = shape_of(sizes if size is None else (size,), "empty")
     try:
-        numpy_dtype = options(of_out("empty", out, dtype, layout), layout, device)
+        numpy_dtype = options(of_out("empty", out, dtype, layout, device), layout, device)
     except OtherLayout as error:
         return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
     strides = None if memory_format is None else format_strides(shape, memory_format)
@@ -363,7 +369,7 @@ def full(
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not "
                         f"{type(size).__name__}")  # fmt: skip
     fill_value = _number("full", fill_value)
-    dtype = of_out("full", out, dtype, layout)
+    dtype = of_out("full", out, dtype, layout, device)
     if dtype is None:
         dtype = dtype_of_number(fill_value)
     numpy_dtype = options(dtype, layout, device)

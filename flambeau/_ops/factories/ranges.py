@@ -64,7 +64,7 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: An
         start, end, step = bounds
     elif end is None:
         raise TypeError('arange() missing 1 required positional arguments: "end"')
-    dtype = of_out("arange", out, dtype, layout)
+    dtype = of_out("arange", out, dtype, layout, device)
     if dtype is None and type(start) is type(end) is type(step) is int:
         numpy_dtype = options(dt.int64, layout, device)
     else:
@@ -171,7 +171,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
         if isinstance(bound, complex):
             real(bound)
     numpy_dtype = options(
-        of_out("range", out, dtype, layout), layout, CPU if device is None else device
+        of_out("range", out, dtype, layout, device), layout, CPU if device is None else device
     )
     if numpy_dtype.kind in "bcW":
         name = dt.from_numpy_dtype(numpy_dtype).scalar_name
@@ -280,7 +280,9 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
     steps = _checked_steps("linspace", steps)
     if pin_memory is not False:
         refuse_pinned("linspace", pin_memory)
-    dtype = _spaced_dtype("linspace", of_out("linspace", out, dtype, layout), steps, start, end)
+    dtype = _spaced_dtype(
+        "linspace", of_out("linspace", out, dtype, layout, device), steps, start, end
+    )
     numpy_dtype = options(dtype, layout, device)
     start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
     data = spaced(start, end, steps, numpy_dtype).astype(numpy_dtype)
@@ -310,7 +312,9 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
     steps = _checked_steps("logspace", steps)
     if pin_memory is not False:
         refuse_pinned("logspace", pin_memory)
-    dtype = _spaced_dtype("logspace", of_out("logspace", out, dtype, layout), steps, start, end)
+    dtype = _spaced_dtype(
+        "logspace", of_out("logspace", out, dtype, layout, device), steps, start, end
+    )
     numpy_dtype = options(dtype, layout, device)
     for value in (start, end):
         _within(numpy_dtype, value)
@@ -353,6 +357,6 @@ def eye(
                             f"{type(size).__name__}")  # fmt: skip
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    numpy_dtype = options(of_out("eye", out, dtype, layout), layout, device)
+    numpy_dtype = options(of_out("eye", out, dtype, layout, device), layout, device)
     require_known("eye", numpy_dtype)
     return finish(np.eye(int(n), int(columns), dtype=numpy_dtype), requires_grad, out)

@@ -8,7 +8,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
-from flambeau._core.device import CPU, check_available
+from flambeau._core.device import CPU, device
 from flambeau._core.layout import Size
 from flambeau._core.settings import warn_once
 from flambeau._ops.factories.filled import untouched
@@ -88,11 +88,28 @@ def _described(element: dt.dtype) -> str:
 
 
 @provides("Tensor")
-def of_default_type(*args: Any, device: Any = None) -> Tensor:
+def of_default_type(*args: Any, **words: Any) -> Tensor:
     """`torch.Tensor(...)`: of the default type; not on the default device."""
-    place = check_available(device or CPU)
-    made = legacy(dt.default_dtype(), args, any_type=True)
-    return made if place is CPU else made.to(place)  # type: ignore[attr-defined, no-any-return]
+    if words:
+        _check_words(args, **words)
+    return legacy(dt.default_dtype(), args, any_type=True)
+
+
+def _check_words(args: tuple[Any, ...], device: Any) -> None:
+    """Raise for `device=` beside a tensor, and for another device than the CPU."""
+    if args and isinstance(args[0], Tensor):
+        raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, "
+                           "device=device) is not supported.  Use torch.tensor(...) or "
+                           "torch.as_tensor(...) instead.")  # fmt: skip
+    _check_place(device)
+
+
+def _check_place(given: Any, home: device = CPU) -> None:
+    """Raise for another kind of device than `home`, where these constructors make tensors."""
+    place = home if given is None else given if isinstance(given, device) else device(given)
+    if place.type != home.type:
+        raise RuntimeError(f"legacy constructor expects device type: {home.type} but device type: "
+                           f"{place.type} was passed")  # fmt: skip
 
 
 class TypedMeta(type):
@@ -108,8 +125,9 @@ class TypedMeta(type):
             raise TypeError(f"type 'torch.{base.__name__}' is not an acceptable base type")
         return super().__new__(cls, name, bases, names)
 
-    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        check_available(device or CPU)
+    def __call__(cls, *args: Any, **words: Any) -> Tensor:
+        if words:
+            _check_words(args, **words)
         return legacy(cls.element, args, any_type=False)
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -145,15 +163,28 @@ for _name, _element in NAMES.items():
     )  # fmt: skip
 
 
-def new(self: Tensor, *args: Any, device: Any = None, size: Any = None,
-        other: Any = None) -> Tensor:  # fmt: skip
-    """A tensor of this one's type: `x.new(2, 3)`, `x.new([1, 2])`, `x.new(size=(2, 3))`."""
-    place = check_available(self.device if device is None else device)
+def new(self: Tensor, *args: Any, size: Any = None, other: Any = None, **words: Any) -> Tensor:
+    """A tensor of this one's type: `x.new(2, 3)`, `x.new([1, 2])`, `x.new(size=(2, 3))`.
+
+    Raises:
+        RuntimeError: `device=` names another kind of device than this tensor's, or stands beside a
+            tensor.
+    """
     if other is not None:
         args = (other,)
+    place = self.device
+    if words:
+        _check_words_of_new(args, **words, home=place)
     made = (legacy(self.dtype, args, any_type=False) if size is None
             else _of_sizes(self.dtype, tuple(size)))  # fmt: skip
     return made if place is CPU or made.device is place else made.to(place)  # type: ignore[attr-defined, no-any-return]
+
+
+def _check_words_of_new(args: tuple[Any, ...], device: Any, home: device) -> None:
+    if args and isinstance(args[0], Tensor):
+        raise RuntimeError("Legacy tensor new of the form tensor.new(tensor, device=device) is not "
+                           "supported.  Use torch.as_tensor(...) instead.")  # fmt: skip
+    _check_place(device, home)
 
 
 Tensor.new = new  # type: ignore[attr-defined]

@@ -420,7 +420,7 @@ def _frequency_row(name: str, doc: str, count: Callable[[int], int]) -> None:
                     requires_grad: bool = False) -> Tensor:  # fmt: skip
         if pin_memory is not False:
             refuse_pinned(f"fft_{name}", pin_memory)
-        dtype = factories.of_out(f"fft_{name}", out, dtype, layout)
+        dtype = factories.of_out(f"fft_{name}", out, dtype, layout, device)
         numpy_dtype = factories.options(dtype, layout, device)
         if count(n) < 0:
             raise RuntimeError("Trying to create tensor with negative dimension "

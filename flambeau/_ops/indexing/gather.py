@@ -9,7 +9,8 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
-from flambeau._core.device import check_available, refuse_pinned
+from flambeau._core.device import refuse_pinned
+from flambeau._ops.factories.filled import finish, options
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import (
     INTEGERS,
@@ -363,19 +364,19 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     return tuple(ops.unbind(ops.stack(found[::-1], -1), -1))
 
 
-def _triangle(row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any, name: str,
-              find: Any) -> Tensor:  # fmt: skip
-    check_available(device)
+def _triangle(row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any,
+              requires_grad: bool, name: str, find: Any) -> Tensor:  # fmt: skip
     row, col, offset = int(row), int(col), int(offset)
     if layout not in (None, lay.strided):
         raise NotImplementedError(f"Could not run 'aten::{name}' with the layout {layout}.")
+    numpy_dtype = options(dt.int64 if dtype is None else dtype, None, device)
     for word, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{word} must be non-negative, got{size}")
-    element = dt.int64 if dtype is None else dt.as_dtype(dtype)
-    if element.numpy_dtype.kind != "i":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{element.scalar_name}'")
-    return wrap(np.stack(find(row, offset, col)).astype(element.numpy_dtype))
+    if numpy_dtype.kind != "i":
+        kind = dt.from_numpy_dtype(numpy_dtype).scalar_name
+        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
+    return finish(np.stack(find(row, offset, col)).astype(numpy_dtype), requires_grad)
 
 
 @composite("tril_indices(int row, int col, int offset=0) -> Tensor", method=False)
@@ -391,9 +392,8 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     """
     if pin_memory is not False:
         refuse_pinned("tril_indices", pin_memory)
-    found = _triangle(row, col, offset, dtype, device, layout, "tril_indices",
-                      np.tril_indices)  # fmt: skip
-    return found.requires_grad_() if requires_grad else found  # type: ignore[attr-defined]
+    return _triangle(row, col, offset, dtype, device, layout, requires_grad, "tril_indices",
+                     np.tril_indices)  # fmt: skip
 
 
 @composite("triu_indices(int row, int col, int offset=0) -> Tensor", method=False)
@@ -409,6 +409,5 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     """
     if pin_memory is not False:
         refuse_pinned("triu_indices", pin_memory)
-    found = _triangle(row, col, offset, dtype, device, layout, "triu_indices",
-                      np.triu_indices)  # fmt: skip
-    return found.requires_grad_() if requires_grad else found  # type: ignore[attr-defined]
+    return _triangle(row, col, offset, dtype, device, layout, requires_grad, "triu_indices",
+                     np.triu_indices)  # fmt: skip

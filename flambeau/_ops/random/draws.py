@@ -190,7 +190,7 @@ def _target(name: str, size: Any, out: Any, dtype: Any, layout: Any, device: Any
         if Defaults.elsewhere:
             return made(shape_of(size, name), numpy_dtype, None)
         return memory(shape_of(size, name), numpy_dtype)
-    options(of_out(name, out, dtype, layout), layout, device)
+    options(of_out(name, out, dtype, layout, device), layout, device)
     data = room(out, shape_of(size, name))
     outputs.check_overlap(data)
     return data
@@ -279,7 +279,7 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
     """
     if pin_memory is not False:
         refuse_pinned("randperm", pin_memory)
-    wanted = of_out("randperm", out, dtype, layout)
+    wanted = of_out("randperm", out, dtype, layout, device)
     numpy_dtype = options(dt.int64 if wanted is None else wanted, layout, device)
     stream = stream_of(generator, filled=out)
     return finish(stream.numbers.randperm(n, numpy_dtype, stream), requires_grad, out)

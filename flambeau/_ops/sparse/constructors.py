@@ -107,6 +107,9 @@ def check(tensor: SparseTensor) -> None:
 
 
 def _finish(tensor: SparseTensor, requires_grad: bool) -> SparseTensor:
+    if not isinstance(requires_grad, bool):
+        raise TypeError("sparse_coo_tensor(): argument 'requires_grad' must be bool, not "
+                        f"{type(requires_grad).__name__}")  # fmt: skip
     if requires_grad and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if requires_grad and tensor._node is None:
