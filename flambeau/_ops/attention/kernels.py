@@ -115,6 +115,32 @@ def clear(row, first, last, W: static):
 
 
 @native
+def weigh_rows(scores, padded, mask, mask_row, first, rows, span, tops, totals, CAUSAL: static,
+               MASKED: static, W: static):  # fmt: skip
+    """Weights in place of the scores of `rows` queries from `first` on, not yet divided by their
+    sums, which go to `totals`; the greatest scores to `tops`."""
+    for i in range(rows):
+        line = scores + i * padded
+        limit = smaller(span, first + i + 1) if CAUSAL else span
+        tops[i] = masked_scores(line, mask + i * mask_row, limit, MASKED, W)
+        totals[i] = row_weights(line, limit, tops[i], W)
+        clear(line, up(limit, W), padded, W)
+
+
+@native
+def finish_rows(sums, wide, rows, width_out, tops, totals, out, out_row, log_sums, ROWS: static,
+                W: static):  # fmt: skip
+    """Weighted sums of values, divided by the sums of weights, and the logarithms of these."""
+    T = sums.type.element
+    for i in range(0, ROWS, W):  # logarithms of several rows at a time
+        store(tops + i, log(load(totals + i, W)) + load(tops + i, W))
+    for i in range(rows):
+        log_sums[i] = tops[i]
+        factor = 1.0 / select(totals[i] == 0.0, T(1.0), totals[i])
+        scaled_row(sums + i * wide, out + i * out_row, width_out, factor, W)
+
+
+@native
 def attend_block(query, query_row, keys_packed, values_packed, mask, mask_row, scratch, first,
                  rows, span, keys, width, width_out, out, out_row, log_sums, scale, CAUSAL: static,
                  MASKED: static, ROWS: static, MR: static, NV: static, W: static):  # fmt: skip
@@ -129,20 +155,10 @@ def attend_block(query, query_row, keys_packed, values_packed, mask, mask_row, s
                   NV, W)  # fmt: skip
     tops = stack(T, ROWS)
     totals = stack(T, ROWS)
-    for i in range(rows):
-        line = scores + i * padded
-        limit = smaller(span, first + i + 1) if CAUSAL else span
-        tops[i] = masked_scores(line, mask + i * mask_row, limit, MASKED, W)
-        totals[i] = row_weights(line, limit, tops[i], W)
-        clear(line, up(limit, W), padded, W)
+    weigh_rows(scores, padded, mask, mask_row, first, rows, span, tops, totals, CAUSAL, MASKED, W)
     block_product(scores, padded, values_packed, keys, height, wide, span, sums, wide, MR, NV,
                   W)  # fmt: skip
-    for i in range(0, ROWS, W):  # logarithms of several rows at a time
-        store(tops + i, log(load(totals + i, W)) + load(tops + i, W))
-    for i in range(rows):
-        log_sums[i] = tops[i]
-        factor = 1.0 / select(totals[i] == 0.0, T(1.0), totals[i])
-        scaled_row(sums + i * wide, out + i * out_row, width_out, factor, W)
+    finish_rows(sums, wide, rows, width_out, tops, totals, out, out_row, log_sums, ROWS, W)
 
 
 @native

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,11 @@ import numpy as np
 
 from flambeau._compiler.types import OF_NUMPY, Scalar, f32
 from flambeau._core.settings import get_num_threads
-from flambeau._ops.attention import kernels
+from flambeau._ops.attention import kernels, tile_kernels
 from flambeau._ops.launching.memory_formats import are_in_rows, empty_in_order_of
+from flambeau._ops.products.gemm_tiles import aligned
+from flambeau._ops.products.kernels.tiles.matrices import MR, NR
+from flambeau._ops.products.tiles import BFLOAT16, tile_for
 from flambeau._runtime.cpu import element_strides
 from flambeau._runtime.engine import vector_bits
 from flambeau._runtime.launch import Kernel, kernel
@@ -19,6 +23,8 @@ TILES = {512: (8, 2), 256: (6, 2), 128: (6, 2)}
 """Rows and vectors of a tile by the bits of a vector register."""
 BLOCKS = 4
 """Tiles of queries that are worked on together."""
+LANES = 16
+"""Units of a chunk, and sums of a tile's row."""
 CHUNK = 256
 """Queries of a unit of work, at least, where there are fewer heads than threads could use."""
 
@@ -110,19 +116,42 @@ def attend(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarr
     else:
         out = np.empty((batch, heads, queries, width_out), query.dtype)
     log_sums = np.empty((batch, heads, queries), dtype)
-    chunk = _chunk(batch * heads, queries, plan.block)
+    chunk = _chunk(batch * heads, queries, math.lcm(plan.block, MR))
     chunks = -(-queries // chunk)
     units = batch * heads * chunks
-    padded, wide = _up(keys, plan.panel), _up(width_out, plan.panel)
-    room = padded * width + wide * keys + plan.block * (width + padded + wide)
     tasks = min(units, 4 * get_num_threads())
-    found = plan.kernel(kernels.attend, is_causal, mask is not None)
+    cells = tiles_for(query.dtype, queries)
+    if cells:
+        room = _tile_room(keys, width, width_out)
+        scratch = aligned(tasks * room, np.dtype(np.int32))
+        found = kernel(tile_kernels.attend_in_tiles, CAUSAL=is_causal, MASKED=mask is not None,
+                       S=plan.held, UNIT=cells, W=LANES)  # fmt: skip
+    else:
+        padded, wide = _up(keys, plan.panel), _up(width_out, plan.panel)
+        room = padded * width + wide * keys + plan.block * (width + padded + wide)
+        scratch = np.empty(tasks * room, dtype)
+        found = plan.kernel(kernels.attend, is_causal, mask is not None)
     found.parallel(
         tasks, query, key, value, added, _strides(query, key, value, added, out), out, log_sums,
-        np.empty(tasks * room, dtype), room, heads, units, chunks, chunk, queries, keys, width,
-        width_out, scale,
+        scratch, room, heads, units, chunks, chunk, queries, keys, width, width_out, scale,
     )  # fmt: skip
     return out, log_sums
+
+
+FEW = 8
+"""Queries below which tiles of 16 or 32 rows are hardly filled."""
+
+
+def tiles_for(dtype: np.dtype[Any], queries: int) -> str:
+    """Which form of AMX's tiles multiplies here; "" where vectors do."""
+    return tile_for(BFLOAT16).cells if dtype == BFLOAT16 and queries >= FEW else ""
+
+
+def _tile_room(keys: int, width: int, width_out: int) -> int:
+    """Units of memory of a task: see `tile_kernels`."""
+    keys, width, width_out = _up(keys, NR), _up(width, NR), _up(width_out, NR)
+    panels = (keys * width + width_out * keys) // 2
+    return panels + MR * (max(keys, width) // 2 + keys + width_out)
 
 
 def _chunk(heads: int, queries: int, block: int) -> int:

@@ -31,29 +31,51 @@ def place_of(position, size, wrap):
 
 
 @native
-def read_line(x, index, out, size, first, last, wrap):
-    """Rows of one element; positions that are none read the first."""
-    wrong = i64(0)
-    for j in range(first, last):
-        place = place_of(index[j], size, wrap)
-        sign = (place | ((size - 1) - place)) >> 63
-        wrong = wrong | sign
-        out[j] = x[place & (sign ^ -1)]
-    return wrong
+def signs_of(index, first, last, size, low, W: static):
+    """Below 0 where a position from `first` to `last` is not one of -low to size - 1: for such a
+    one the sign of `place + low` or of `size - 1 - place` is set."""
+    whole = first + (last - first) // W * W
+    signs = splat(i64(0), W)
+    for i in range(first, whole, W):
+        places = i64(load(index + i, W))
+        signs = signs | (places + low) | ((size - 1) - places)
+    sign = reduce_or(signs)
+    for i in range(whole, last):
+        sign = sign | (i64(index[i]) + low) | ((size - 1) - i64(index[i]))
+    return sign
+
+
+@native
+def read_line(x, index, out, size, apart, step, first, last, wrap):
+    """out[j] = x[index[j] * apart + j * step], for positions that have been checked: the fewer
+    instructions an element takes, the more of them wait for memory at a time."""
+    if wrap != 0:
+        for j in range(first, last):
+            out[j] = x[place_of(index[j], size, wrap) * apart + j * step]
+    elif apart == 1:
+        for j in range(first, last):
+            out[j] = x[i64(index[j]) + j * step]
+    else:
+        for j in range(first, last):
+            out[j] = x[i64(index[j]) * apart + j * step]
 
 
 @native(apart=True)
 def read_rows(x: pointer(T), index: pointer(I), out: pointer(T), bad: pointer(i64), outer: i64,
               size: i64, inner: i64, count: i64, wrap: i64, parts: i64, task: i64, tasks: i64,
-              T: static, I: static):  # fmt: skip
+              T: static, I: static, V: static):  # fmt: skip
     """out [outer, count, inner] from index [count]; `bad[task]`: whether a position is none.
     Tasks are `parts` parts of `outer` times parts of the index."""
     wrong = i64(0)
     bands = tasks // parts
     first, last = count * (task // parts) // bands, count * (task // parts + 1) // bands
+    if inner == 1:
+        wrong = i64(signs_of(index, first, last, size, size * wrap, V) < 0)
     for o in range(outer * (task % parts) // parts, outer * (task % parts + 1) // parts):
         if inner == 1:
-            wrong = wrong | read_line(x + o * size, index, out + o * count, size, first, last, wrap)
+            if wrong == 0:
+                read_line(x + o * size, index, out + o * count, size, i64(1), i64(0), first, last,
+                          wrap)  # fmt: skip
         else:
             for j in range(first, last):
                 place = place_of(index[j], size, wrap)
@@ -68,7 +90,7 @@ def read_rows(x: pointer(T), index: pointer(I), out: pointer(T), bad: pointer(i6
 @native(apart=True)
 def read_elements(x: pointer(T), index: pointer(I), out: pointer(T), bad: pointer(i64), outer: i64,
                   size: i64, inner: i64, count: i64, parts: i64, task: i64, tasks: i64,
-                  T: static, I: static):  # fmt: skip
+                  T: static, I: static, V: static):  # fmt: skip
     """out from index, both [outer, count, inner]; tasks as in `read_rows`."""
     wrong = i64(0)
     bands = tasks // parts
@@ -77,37 +99,27 @@ def read_elements(x: pointer(T), index: pointer(I), out: pointer(T), bad: pointe
         line = x + o * size * inner
         if inner == 1:
             start = o * count
-            wrong = wrong | read_line(line, index + start, out + start, size, first, last, 0)
+            if signs_of(index + start, first, last, size, i64(0), V) < 0:
+                wrong = 1
+            else:
+                read_line(line, index + start, out + start, size, i64(1), i64(0), first, last,
+                          i64(0))  # fmt: skip
         else:
             for row in range(o * count + first, o * count + last):
-                for i in range(inner):
-                    place = i64(index[row * inner + i])
-                    sign = (place | ((size - 1) - place)) >> 63
-                    wrong = wrong | sign
-                    out[row * inner + i] = line[(place & (sign ^ -1)) * inner + i]
+                start = row * inner
+                if signs_of(index + start, i64(0), inner, size, i64(0), V) < 0:
+                    wrong = 1
+                else:
+                    read_line(line, index + start, out + start, size, inner, i64(1), i64(0), inner,
+                              i64(0))  # fmt: skip
     bad[task] = wrong
-
-
-@native
-def signs_of(index, first, last, size, W: static):
-    """Below 0 where a position from `first` to `last` is not one of 0 to size - 1: for such a one
-    the sign of `place` or of `size - 1 - place` is set."""
-    whole = first + (last - first) // W * W
-    signs = splat(i64(0), W)
-    for i in range(first, whole, W):
-        places = i64(load(index + i, W))
-        signs = signs | places | ((size - 1) - places)
-    sign = reduce_or(signs)
-    for i in range(whole, last):
-        sign = sign | i64(index[i]) | ((size - 1) - i64(index[i]))
-    return sign
 
 
 @native(apart=True)
 def check_places(index: pointer(I), bad: pointer(i64), n: i64, size: i64, task: i64, tasks: i64,
                  I: static, V: static):  # fmt: skip
     """`bad[task]`: below 0 where a position is not one of 0 to size - 1."""
-    bad[task] = signs_of(index, n * task // tasks, n * (task + 1) // tasks, size, V)
+    bad[task] = signs_of(index, n * task // tasks, n * (task + 1) // tasks, size, i64(0), V)
 
 
 @native
@@ -116,7 +128,7 @@ def refused(index, n, size, bad, tasks, V: static):
     checked before: see `check_places`."""
     sign = i64(0)
     if tasks == 1:
-        sign = signs_of(index, 0, n, size, V)
+        sign = signs_of(index, 0, n, size, i64(0), V)
         bad[0] = sign
     return sign
 

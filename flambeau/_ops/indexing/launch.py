@@ -21,6 +21,8 @@ COLUMNS = 64
 """A part of a row has at least this many elements."""
 ALONE = 16384
 """Fewer elements than this are written by one thread."""
+CHECKING = frozenset(["check_places", "read_rows", "read_elements"])
+"""Kernels besides those that write that look whether vectors of positions are in range."""
 NOTHING = -1 << 62
 """A position that does not occur."""
 
@@ -39,7 +41,7 @@ def _kernel(name: str, dtype: np.dtype[Any] | None, index: np.dtype[Any], op: st
         statics["OP"] = op
     if name == "write_rows":
         statics["W"] = engine.vector_bits() // statics["T"].bits
-    if op or name == "check_places":
+    if op or name in CHECKING:
         statics["V"] = engine.vector_bits() // 64
     return launch.kernel(getattr(kernels, name), **statics)
 

@@ -28,8 +28,11 @@ those of AMX (which rather have few blocks than near ones). The same for all pro
 last bits of sums depend on it."""
 SHARED = 1 << 24
 """Multiply-adds from which on both operands are packed whole, once for all threads."""
-SHARE = 1 << 17
+SHARE = 1 << 15
 """Numbers that a unit of work packs at least."""
+MANY, MIDDLING = 8, 1 << 31
+"""So many threads had rather pack for themselves than read what another core has just written, in
+products of up to so many multiply-adds by tiles of vectors (benchmarks/RESULTS.md)."""
 WORK = {False: 1 << 19, True: 1 << 22}
 """Multiply-adds for each thread, without and with tiles of AMX: some 5 us."""
 PACKING = {False: 16, True: 64}
@@ -144,7 +147,8 @@ class Panels:
         threads = max(1, min(threads, work // WORK[amx]))
         few = rows <= FEW * tile.rows and self.right[0] == 1
         self.beside = BESIDE if few and columns >= BESIDE * tile.columns else 1
-        self.shared = self.sizes.matrices == 1 and self._is_large()
+        alone = not amx and threads >= MANY and self.sizes.work <= MIDDLING
+        self.shared = self.sizes.matrices == 1 and self._is_large() and not alone
         self.row_blocks, self.column_blocks = cut(self.sizes, tile, self.depth_blocks, threads,
                                                   not self.shared)  # fmt: skip
         units = self.sizes.matrices * self.row_blocks * self.column_blocks

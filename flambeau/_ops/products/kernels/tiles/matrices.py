@@ -21,18 +21,20 @@ def matrix_tile(a, a_row, a_chunk, b, units, rows, sums, sums_row, add, to, to_r
                 PRODUCT: static, UNIT: static):  # fmt: skip
     """As `vector_tile`, for panels of 16 columns whose last chunk is filled up; rows <= 16 cost
     half of it."""
+    apart = (units + CHUNK - 1) // CHUNK * (CHUNK * PANEL)
     if rows > HALF:
-        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles,
-                       PRODUCT, UNIT, True)  # fmt: skip
+        multiply_tiles(a, a_row, a_chunk, b, apart, units, sums, sums_row, add, to, to_row, ahead,
+                       tiles, PRODUCT, UNIT, True)  # fmt: skip
     else:
-        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles,
-                       PRODUCT, UNIT, False)  # fmt: skip
+        multiply_tiles(a, a_row, a_chunk, b, apart, units, sums, sums_row, add, to, to_row, ahead,
+                       tiles, PRODUCT, UNIT, False)  # fmt: skip
 
 
 @native
-def multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles,
-                   PRODUCT: static, UNIT: static, BOTH: static):  # fmt: skip
-    """Tiles 0 to 3 hold sums (rows below each other: 0, 2), 4 and 5 rows, 6 and 7 columns."""
+def multiply_tiles(a, a_row, a_chunk, b, apart, units, sums, sums_row, add, to, to_row, ahead,
+                   tiles, PRODUCT: static, UNIT: static, BOTH: static):  # fmt: skip
+    """Tiles 0 to 3 hold sums (rows below each other: 0, 2), 4 and 5 rows, 6 and 7 columns, of two
+    panels that are `apart` units from each other."""
     if add:
         load_tile(tiles, 0, sums, sums_row * BYTES, UNIT)
         load_tile(tiles, 1, sums + HALF, sums_row * BYTES, UNIT)
@@ -50,7 +52,7 @@ def multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row,
         if BOTH:
             load_tile(tiles, 5, a + HALF * a_row, a_row * BYTES, UNIT)
             dot_tiles(tiles, 2, 5, 6, PRODUCT, UNIT)
-        load_tile(tiles, 7, b + chunks * (CHUNK * PANEL), PANEL * BYTES, UNIT)
+        load_tile(tiles, 7, b + apart, PANEL * BYTES, UNIT)
         dot_tiles(tiles, 1, 4, 7, PRODUCT, UNIT)
         if BOTH:
             dot_tiles(tiles, 3, 5, 7, PRODUCT, UNIT)
