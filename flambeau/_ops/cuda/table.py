@@ -30,6 +30,7 @@ MODULES = (
     "channels",
     "pooling",
     "scans",
+    "sorting",
 )
 """The modules of this package whose functions are kernels of rows."""
 LATER = ("products", "conv", "attention", "reshaping")
