@@ -31,6 +31,7 @@ MODULES = (
     "pooling",
     "scans",
     "sorting",
+    "masks",
 )
 """The modules of this package whose functions are kernels of rows."""
 LATER = ("products", "conv", "attention", "reshaping")
