@@ -32,6 +32,7 @@ LONGEST = 64 * 512
 """Elements of a row that registers hold."""
 MOST_ARRAYS = 2
 """Arrays of which a row is kept there at most."""
+LONG = 1 << 11
 UNROLL = 4
 FEW_PLACES = 8
 """Elements of a row for each of its threads at least."""
@@ -215,8 +216,12 @@ def _in_registers(making: Making, width: int) -> Ready:
 
 
 def elements_each(making: Making) -> int:
-    """Elements of a row that a thread holds: 64 bytes of one array, 32 of each of two."""
-    return (32 if making.halves else 16) // max(len(making.full) if making.halves else 1, 1)
+    """Elements of a row that a thread holds: 64 bytes of one array, 32 of each of two; twice as
+    many of long rows of f32 with weights, which more loads at a time hide."""
+    if making.halves:
+        return 32 // max(len(making.full), 1)
+    weighted = "along" in making.plan.kinds.values() and len(making.full) == 1
+    return 32 if weighted and making.rows.n >= LONG else 16
 
 
 def _in_loops(making: Making) -> Ready:
