@@ -129,7 +129,9 @@ def layer_norm(data: DeviceArray, shape: Any, weight: Any, bias: Any, eps: float
     if compute is f32 and n < COUNTED and not rows.in_registers(view, data):
         _norm_in_two_passes(given, (out, mean, rstd), view, eps)
     else:
-        rows.run(shared.layer_norm, compute, (*given, eps), (out, mean, rstd), view)
+        halves = data.dtype.itemsize == 2  # noqa: PLR2004
+        form = formulas.layer_norm_of_halves if halves else shared.layer_norm
+        rows.run(form, compute, (*given, eps), (out, mean, rstd), view)
     return out, mean, rstd
 
 
