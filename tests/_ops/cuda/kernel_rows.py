@@ -201,6 +201,13 @@ def reductions_over_all_dims() -> None:
                     _reductions(x, dim)
 
 
+def scans_of_long_rows() -> None:
+    n = 70001  # in parts, whose lengths are rounded
+    same(lambda x: x.cumsum(0), torch.rand(n) > 0.5, exact=True)
+    same(lambda x: x.cumsum(1), torch.randint(-9, 9, (2, n)), exact=True)
+    same(lambda x: x.sum(0), torch.randint(-9, 9, (n,)).to(torch.int8), exact=True)
+
+
 def _reductions(x: Any, dim: Any) -> None:
     same(lambda x: x.sum(dim), x)
     same(lambda x: (x > 4).any(dim), x, exact=True)
@@ -240,11 +247,38 @@ def long_rows() -> None:
         for n in (40008, 40001):  # rows begin at multiples of 16 bytes, or anywhere
             x, w, b = drawn(dtype, 2, n) + 5, drawn(dtype, n), drawn(dtype, n)
             same(lambda x: x.softmax(-1), x)
-            same(lambda x: x.log_softmax(-1), x)
             same(lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), x, w, b)
-            same(lambda x, w: F.layer_norm(x, x.shape[-1:], w), x, w)
-            same(lambda x: F.layer_norm(x, x.shape[-1:]), x)
             same(F.cross_entropy, x, torch.tensor([n - 1, 7]))
+        same(lambda x: x.log_softmax(-1), x)
+        same(lambda x, w: F.layer_norm(x, x.shape[-1:], w), x, w)
+        same(lambda x: F.layer_norm(x, x.shape[-1:]), x)
+
+
+def masks() -> None:
+    def written(x: Any, at: Any, by: Any) -> Any:
+        x = x.clone()
+        x[at] = by
+        return x
+
+    places = torch.tensor([4, 0, 3])
+    for dtype in (torch.float32, torch.bfloat16, torch.int64):
+        x = drawn(dtype, 6, 9, 5)
+        for shape in ((6, 9, 5), (6, 9), (6,)):
+            m = torch.rand(shape) > 0.6
+            m[0] = True
+            same(lambda x, m: x[m], x, m, exact=True)
+            same(lambda x, m: written(x, m, 1), x, m, exact=True)
+            same(lambda x, m: written(x, m, x[m].flip(0)), x, m, exact=True)
+            same(lambda m: (m.nonzero(), *torch.where(m)), m, exact=True)
+        same(lambda x, m: x[:, m], x, torch.rand(9, 5) > 0.4, exact=True)
+        same(lambda x, m: x.masked_select(m), x, torch.rand(6, 9, 5) > 0.5, exact=True)
+        same(lambda x, t: written(x, t, 1), x, places, exact=True)
+        same(lambda x, t: written(x, t, x[:3] == x[:3]), x.bool(), places, exact=True)
+        same(lambda x, t: written(x, (slice(None), t), x[:, 2:5].clone()), x, places, exact=True)
+        same(lambda x, t: written(x, (t, t), x[0, :3].clone()), x, places, exact=True)
+    with_gradients(lambda x, m: x[m] * 2, drawn(torch.float32, 6, 9), torch.rand(6, 9) > 0.5)
+    m = torch.rand(400, 300) > 0.5
+    same(lambda x, m: x[m], drawn(torch.float32, 400, 300), m, exact=True)
 
 
 def sorting() -> None:
