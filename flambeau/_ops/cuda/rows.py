@@ -235,7 +235,7 @@ def _in_loops(making: Making) -> Ready:
         units = rows.count // width
         few = 32 if share > FEW_PLACES else THREADS
         count = max(min(1 << (rows.inner // width - 1).bit_length(), few), 8)
-        group = min(THREADS // count, 32)
+        group = min(THREADS // count, 32, 64 // width)  # what they join takes registers
     else:
         each = max(FEW_PLACES, 2 * width)
         group = min(max(1 << (-(-share // each) - 1).bit_length(), 1), THREADS)
