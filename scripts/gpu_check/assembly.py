@@ -1,7 +1,7 @@
 """Every form of our kernels assembled by ptxas, as a table: registers, spills, narrow accesses, PTX
 instructions of an element. Needs no GPU.
 
-    python scripts/gpu_check/assembly.py [--arch sm_80 --arch sm_90a] [--out benchmarks/ASSEMBLY.md]
+    python scripts/gpu_check/assembly.py [--arch sm_80 --arch sm_90a] [--out FILE]
 
 Instructions are counted as they stand: those of a thread over the elements that it computes, with
 those for what is left at the end of an array among them.

@@ -182,3 +182,5 @@ SHORT = {"tanh": tanh, "log": log, "exp": exp, "sin": sin, "cos": cos, "erf": er
          "sigmoid": sigmoid, "over_power": over_power, "one_and_erf": one_and_erf}  # fmt: skip
 """What takes the place of primitives in bfloat16; `over_power` and `one_and_erf` that of two, as
 x / (1 + exp(y)) and 1 + erf(y)."""
+QUICK, COST = ("log", "sigmoid", "over_power"), 4
+"""Those of the special function unit alone, and what one costs in additions."""

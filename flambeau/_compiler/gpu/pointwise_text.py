@@ -21,7 +21,7 @@ from typing import Any
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.gpu import fast, whole
 from flambeau._compiler.gpu.words import WORDS
-from flambeau._compiler.kernel_source import Lines, Term
+from flambeau._compiler.kernel_source import MATH_COST, Lines, Term
 from flambeau._compiler.loops import INFINITY, Loop, Operand, _parameters, loaded, stored
 from flambeau._compiler.native import Native, from_source
 from flambeau._compiler.types import Scalar, bf16, boolean, f32
@@ -102,6 +102,12 @@ class ShortLines(DeviceLines):
         if op == "sigmoid":
             return self._call(op, operands, f32)
         return super().apply(op, operands)
+
+    def _call(self, op: str, operands: list[Term], common: Scalar) -> Term:
+        """A function; those of the special function unit are cheap."""
+        found = super()._call(op, operands, common)
+        self.cost -= MATH_COST - fast.COST if op in fast.QUICK else 0
+        return found
 
     def function(self, op: str, type: Scalar) -> Any:
         """The short form of a function, or the only one."""

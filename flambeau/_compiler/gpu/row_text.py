@@ -104,7 +104,10 @@ class LoopWriter(GroupWriter):
         self.beside = beside
 
     def write(self, name: str) -> str:
-        """The text of the kernel."""
+        """The text of the kernel. Units that follow each other are parts of one row, or the same
+        part of rows beside each other: neighbours in memory."""
+        which, part = ("item % rows", "item // rows") if self.beside else (
+            "item // parts", "item % parts")  # fmt: skip
         for text in (
             "length = A(segments * n)",
             "local = thread() % ROWS" if self.beside else "local = thread() // G",
@@ -112,9 +115,10 @@ class LoopWriter(GroupWriter):
             "unit = block() * ROWS + local",
             "there = unit < rows * parts",
             "item = unit if there else 0",
-            "which = item // parts if PARTS else item",
+            f"which = {which} if PARTS else item",
             "row = which * V" if self.beside else "row = which",
-            "begin = item % parts * share if PARTS else i64(0)",
+            f"part = {part}",
+            "begin = part * share if PARTS else i64(0)",
             "start = smaller(begin, segments * n) if PARTS else begin",
             "last = smaller(start + share, segments * n) if PARTS else segments * n",
             "stop = select(there, last, start)",  # no test inside of loops: it would part the loads
@@ -168,9 +172,7 @@ class LoopWriter(GroupWriter):
             value = f"spread(OUT{k}({self.values[node]}), V)"
             with self.block("if (t == 0) & there:"):
                 self.line("if PARTS:")
-                self.line(
-                    f"    scattered(out{k} + (row * parts + item % parts), parts, {value}, V)"
-                )
+                self.line(f"    scattered(out{k} + (row * parts + part), parts, {value}, V)")
                 self.line("else:")
                 self.line(f"    store(out{k} + row, {value}, align=min(V * OUT{k}.size, 16))")
 

@@ -34,7 +34,7 @@ from flambeau._tensor.device_array import DeviceArray, block_of
 THREADS = 256
 WIDEST = 16
 """Bytes of an access."""
-HEAVY = 24
+HEAVY = 8
 """The cost of an element from which on halves gain by several vectors a thread: 2 of them."""
 MOST_PLANS = 512
 SHORT = 1 << 31

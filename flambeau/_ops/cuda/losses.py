@@ -250,26 +250,39 @@ def _plain_classes(scores: Any, target: Any, weight: Any) -> bool:
         target.dtype.kind in "iu" and _floats(scores.dtype))  # fmt: skip
 
 
-def _in_one_pass(scores: Any, target: Any, ignored: int, results: Any, view: rows.Rows) -> None:
-    """A launch that reads all scores once: the sum is scaled as the largest grows."""
+def _in_one_pass(scores: Any, target: Any, ignored: int, row_data: Any, view: rows.Rows,
+                 summed: bool) -> Any:  # fmt: skip
+    """Losses and counts, of each row or summed over blocks: a launch that reads all scores once;
+    the sum of exponentials is scaled as the largest grows."""
     vector = 16 // scores.itemsize
     peel = view.n % vector != 0
     if address(scores) % 16 or (peel and view.n < PEELED):
         vector, peel = 1, False
     group, several = _shares(view.n, vector)
-    count = max(1, ONLINE_THREADS // group)
+    short = group <= WARP
+    count = max(1, (SHORT_THREADS if short else ONLINE_THREADS) // group)
+    groups = -(-view.count // count)
+    turns = max(1, groups // BLOCKS) if short and summed else 1
+    blocks = -(-groups // turns)
+    found = fills.new((2, blocks if summed else view.count), None, row_data.dtype, scores)
     form = Shape(threads=group * count, aligned=vector > 1, reads=("x", "target"))
     made = kernel(
         class_loss_online, form, T=OF_NUMPY[NAMES[scores.dtype]], I=OF_NUMPY[NAMES[target.dtype]],
-        V=vector, U=several, G=group, ROWS=count, PEEL=peel,
+        V=vector, U=several, G=group, ROWS=count, PEEL=peel, SUMMED=summed,
     )  # fmt: skip
-    made(-(-view.count // count), scores, target, *results, view.count, view.n, ignored)
+    made(blocks, scores, target, found[0], row_data[0], row_data[1], found[1], view.count, view.n,
+         ignored, turns)  # fmt: skip
+    return found
 
 
-ONLINE_THREADS = 256
+WARP = 32
+ONLINE_THREADS, SHORT_THREADS = 128, 256
+"""Threads of a block for rows of more than a warp, and for shorter ones."""
+BLOCKS = 2112
+"""Blocks that a GPU has work with: 16 for each of 132 processors."""
 PEELED = 1 << 12
 """Scores of a row from which on those before and behind whole vectors are looked at apart."""
-EACH = 2
+EACH = 4
 """Vectors of a row's threads at least, where it has as many."""
 
 
@@ -337,11 +350,11 @@ def _class_losses(scores: Any, target: Any, weight: Any, reduction: int, ignored
     compute = rows.compute_type(dtype)
     positions = (target.shape[0], view.inner) if scores.ndim > 2 else target.shape  # noqa: PLR2004
     row_data = fills.new((2, *positions), None, kept, scores)
-    losses = fills.new((2, view.count), None, kept, scores)
-    results = losses[0], row_data[0], row_data[1], losses[1]
     if view.is_plain and kept.itemsize == 4:  # noqa: PLR2004
-        _in_one_pass(scores, target, ignored, results, view)
+        losses = _in_one_pass(scores, target, ignored, row_data, view, reduction != NONE)
     else:
+        losses = fills.new((2, view.count), None, kept, scores)
+        results = losses[0], row_data[0], row_data[1], losses[1]
         rows.run(class_loss, compute, (scores, target, float(ignored)), results, view)
     if reduction == NONE:
         out = fills.new(shape, None, dtype, scores)

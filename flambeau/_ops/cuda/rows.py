@@ -32,6 +32,7 @@ LONGEST = 64 * 512
 """Elements of a row that registers hold."""
 MOST_ARRAYS = 2
 """Arrays of which a row is kept there at most."""
+LONG = 1 << 11
 UNROLL = 4
 FEW_PLACES = 8
 """Elements of a row for each of its threads at least."""
@@ -39,6 +40,8 @@ PART = 1 << 14
 """Elements of a part of a long row at least."""
 PART_ACROSS = 1 << 8
 """The same of rows that lie side by side."""
+SHARED = 16
+"""What lengths of parts are multiples of, in elements."""
 MOST_PARTS = 1056
 SHORTER = (8192, 4096, 16384, 2048)
 """Lengths of parts of a long row that registers hold, the best first."""
@@ -215,22 +218,25 @@ def _in_registers(making: Making, width: int) -> Ready:
 
 
 def elements_each(making: Making) -> int:
-    """Elements of a row that a thread holds: 64 bytes of one array, 32 of each of two."""
-    return (32 if making.halves else 16) // max(len(making.full) if making.halves else 1, 1)
+    """Elements of a row that a thread holds: 64 bytes of one array, 32 of each of two; twice as
+    many of long rows of f32 with weights, which more loads at a time hide."""
+    if making.halves:
+        return 32 // max(len(making.full), 1)
+    weighted = "along" in making.plan.kinds.values() and len(making.full) == 1
+    return 32 if weighted and making.rows.n >= LONG else 16
 
 
 def _in_loops(making: Making) -> Ready:
     rows, parts = making.rows, making.parts
     beside = is_across(rows)
     width = _wide(making, beside)
-    share, units = -(-rows.length // parts), rows.count
+    share, units = share_of(rows.length, parts), rows.count
     if beside:
         units = rows.count // width
         few = 32 if share > FEW_PLACES else THREADS
         count = max(min(1 << (rows.inner // width - 1).bit_length(), few), 8)
-        group = min(THREADS // count, 32)
+        group = min(THREADS // count, 32, 64 // width)  # what they join takes registers
     else:
-        share = -(-share // width) * width
         each = max(FEW_PLACES, 2 * width)
         group = min(max(1 << (-(-share // each) - 1).bit_length(), 1), THREADS)
         count = THREADS // group
@@ -303,6 +309,13 @@ def _function(name: str, halves: bool) -> Any:
 def is_across(rows: Rows) -> bool:
     """Whether neighbouring threads have neighbouring rows."""
     return rows.inner > 1 and rows.inner_step < max(rows.step, 1)
+
+
+def share_of(length: int, parts: int) -> int:
+    """Elements of a part of a row: all parts begin at 16 bytes if the row does, and the last may be
+    shorter, or empty."""
+    share = -(-length // parts)
+    return share if parts == 1 else -(-share // SHARED) * SHARED
 
 
 def parts_for(rows: Rows, itemsize: int = WIDEST) -> int:

@@ -73,7 +73,7 @@ def _along(data: Any, out: Any, outer: int, n: int, compute: Any, statics: dict[
     parts = rows.parts_for(view)
     form = Shape(threads=THREADS, aligned=False, reads=("x", "before"))
     made = kernel(kernels.scan_along, form, U=EACH, PARTS=parts > 1, **statics)
-    share = -(-n // parts)
+    share = rows.share_of(n, parts)
     before = out  # not looked at
     if parts > 1:
         before = _before(data, view, parts, compute, statics["PRODUCT"])

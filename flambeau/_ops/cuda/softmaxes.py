@@ -52,6 +52,8 @@ ONLINE_THREADS = 1024
 KEPT = {4: 32, 2: 24}
 KEPT_NORM = {4: 24, 2: 16}
 """Elements that a thread keeps in its registers, by their bytes."""
+AT_ONCE, AT_ONCE_NORM = {4: 4, 2: 2}, {4: 2, 2: 2}
+"""Vectors of those behind them that it reads at a time."""
 
 
 def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
@@ -59,10 +61,11 @@ def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
     vector = 16 // max(data.itemsize, out.itemsize)
     if any(address(a) % 16 for a in (data, out)) or data.itemsize != out.itemsize:
         vector = 1
+    several = AT_ONCE[data.itemsize] if vector > 1 else 8
     form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x",))
     made = kernel(
         softmax_online, form, T=OF_NUMPY[data.dtype.name], OUT=OF_NUMPY[out.dtype.name], V=vector,
-        U=16 // max(vector, 2), LOG=name == ONLINE[1], THREADS=ONLINE_THREADS,
+        U=several, LOG=name == ONLINE[1], THREADS=ONLINE_THREADS,
         KEPT=KEPT[data.itemsize] // vector, PEEL=view.n % vector != 0,
     )  # fmt: skip
     made(view.count, data, out, view.n)
@@ -129,7 +132,9 @@ def layer_norm(data: DeviceArray, shape: Any, weight: Any, bias: Any, eps: float
     if compute is f32 and n < COUNTED and not rows.in_registers(view, data):
         _norm_in_two_passes(given, (out, mean, rstd), view, eps)
     else:
-        rows.run(shared.layer_norm, compute, (*given, eps), (out, mean, rstd), view)
+        halves = data.dtype.itemsize == 2  # noqa: PLR2004
+        form = formulas.layer_norm_of_halves if halves else shared.layer_norm
+        rows.run(form, compute, (*given, eps), (out, mean, rstd), view)
     return out, mean, rstd
 
 
@@ -146,7 +151,7 @@ def _norm_in_two_passes(given: Any, results: Any, view: rows.Rows, eps: float) -
     data, weight, bias = given
     peel = view.n % vector != 0
     form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x", "weight", "bias"))
-    several = max(8 // vector, 2) if vector > 1 else 4
+    several = AT_ONCE_NORM[data.itemsize] if vector > 1 else 4
     kept = KEPT_NORM[data.itemsize] // vector - peel
     types = {
         name: OF_NUMPY[NAMES[(data if a is None else a).dtype]]

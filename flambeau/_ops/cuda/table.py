@@ -30,6 +30,8 @@ MODULES = (
     "channels",
     "pooling",
     "scans",
+    "sorting",
+    "masks",
 )
 """The modules of this package whose functions are kernels of rows."""
 LATER = ("products", "conv", "attention", "reshaping")

@@ -93,6 +93,31 @@ def functions_have_the_bits_of_the_cpu() -> None:
             same(function, x, exact=not short)
 
 
+def short_forms_have_the_bits_of_the_cpu_for_all_numbers() -> None:
+    x = torch.arange(-(1 << 15), 1 << 15).to(torch.int16).view(torch.bfloat16)
+    for name in ("exp", "sin", "cos", "tanh", "log", "sigmoid", "erf"):
+        same(lambda x, n=name: getattr(torch, n)(x).view(torch.int16).where(~x.isnan(), 0), x,
+             exact=True)  # fmt: skip
+    same(lambda x: F.silu(x).view(torch.int16).where(~x.isnan(), 0), x[x.isfinite()], exact=True)
+
+
+def whole_numbers_are_divided() -> None:
+    for dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64):
+        low = 0 if dtype is torch.uint8 else -128
+        a, b = (torch.randint(low, 128, (500,)).to(dtype) for _ in range(2))
+        b[b == 0] = 3
+        if low:
+            a[0], b[0] = torch.iinfo(dtype).min, -1
+        for function in (torch.floor_divide, torch.remainder, torch.fmod):
+            same(function, a, b, exact=True)
+        same(lambda a, b: torch.div(a, b, rounding_mode="trunc"), a, b, exact=True)
+        same(lambda a: a // 3 + a % 5, a, exact=True)
+        nothing = torch.zeros_like(a)
+        quotient, rest = a.cuda() // nothing.cuda(), a.cuda() % nothing.cuda()
+        assert torch.equal(quotient.cpu(), nothing - 1)
+        assert torch.equal(rest.cpu(), a)
+
+
 def operands_of_all_types_meet() -> None:
     for left in TYPES:
         for right in TYPES:
@@ -176,6 +201,13 @@ def reductions_over_all_dims() -> None:
                     _reductions(x, dim)
 
 
+def scans_of_long_rows() -> None:
+    n = 70001  # in parts, whose lengths are rounded
+    same(lambda x: x.cumsum(0), torch.rand(n) > 0.5, exact=True)
+    same(lambda x: x.cumsum(1), torch.randint(-9, 9, (2, n)), exact=True)
+    same(lambda x: x.sum(0), torch.randint(-9, 9, (n,)).to(torch.int8), exact=True)
+
+
 def _reductions(x: Any, dim: Any) -> None:
     same(lambda x: x.sum(dim), x)
     same(lambda x: (x > 4).any(dim), x, exact=True)
@@ -210,9 +242,62 @@ def softmax_and_norms() -> None:
                 with_gradients(lambda x, w: F.rms_norm(x, x.shape[-1:], w), x, w)
 
 
+def long_rows() -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        for n in (40008, 40001):  # rows begin at multiples of 16 bytes, or anywhere
+            x, w, b = drawn(dtype, 2, n) + 5, drawn(dtype, n), drawn(dtype, n)
+            same(lambda x: x.softmax(-1), x)
+            same(lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), x, w, b)
+            same(F.cross_entropy, x, torch.tensor([n - 1, 7]))
+        same(lambda x: x.log_softmax(-1), x)
+        same(lambda x, w: F.layer_norm(x, x.shape[-1:], w), x, w)
+        same(lambda x: F.layer_norm(x, x.shape[-1:]), x)
+
+
+def masks() -> None:
+    def written(x: Any, at: Any, by: Any) -> Any:
+        x = x.clone()
+        x[at] = by
+        return x
+
+    places = torch.tensor([4, 0, 3])
+    for dtype in (torch.float32, torch.bfloat16, torch.int64):
+        x = drawn(dtype, 6, 9, 5)
+        for shape in ((6, 9, 5), (6, 9), (6,)):
+            m = torch.rand(shape) > 0.6
+            m[0] = True
+            same(lambda x, m: x[m], x, m, exact=True)
+            same(lambda x, m: written(x, m, 1), x, m, exact=True)
+            same(lambda x, m: written(x, m, x[m].flip(0)), x, m, exact=True)
+            same(lambda m: (m.nonzero(), *torch.where(m)), m, exact=True)
+        same(lambda x, m: x[:, m], x, torch.rand(9, 5) > 0.4, exact=True)
+        same(lambda x, m: x.masked_select(m), x, torch.rand(6, 9, 5) > 0.5, exact=True)
+        same(lambda x, t: written(x, t, 1), x, places, exact=True)
+        same(lambda x, t: written(x, t, x[:3] == x[:3]), x.bool(), places, exact=True)
+        same(lambda x, t: written(x, (slice(None), t), x[:, 2:5].clone()), x, places, exact=True)
+        same(lambda x, t: written(x, (t, t), x[0, :3].clone()), x, places, exact=True)
+    with_gradients(lambda x, m: x[m] * 2, drawn(torch.float32, 6, 9), torch.rand(6, 9) > 0.5)
+    m = torch.rand(400, 300) > 0.5
+    same(lambda x, m: x[m], drawn(torch.float32, 400, 300), m, exact=True)
+
+
+def sorting() -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int8, torch.uint8,
+                  torch.int32):  # fmt: skip
+        x = drawn(torch.float32, 5, 77).abs().to(dtype)
+        for dim in (0, 1):
+            for down in (False, True):
+                same(lambda x, d=dim, e=down: tuple(x.sort(d, e, stable=True)), x, exact=True)
+    x = torch.randperm(15000).reshape(3, 5000).float() - 7000
+    x[0, 5], x[1, 7], x[1, 9], x[2, 3] = float("nan"), -0.0, 0.0, float("inf")
+    same(lambda x: tuple(x.sort(-1)), x, exact=True)
+    same(lambda x: tuple(x.topk(7)) + tuple(x.topk(7, largest=False)), x, exact=True)
+    with_gradients(lambda x: x.sort(-1)[0] + x.topk(50)[0], torch.randn(3, 50))
+
+
 def losses() -> None:
     for dtype in FLOATS:
-        for shape in ((6, 10), (130, 64), (3, 5000)):
+        for shape in ((6, 10), (130, 64), (3, 5000), (3, 5003)):
             x, y = drawn(dtype, *shape), drawn(dtype, *shape)
             t = torch.randint(0, shape[1], shape[:1])
             t[1] = -100

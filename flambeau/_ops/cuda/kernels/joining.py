@@ -42,7 +42,7 @@ def join_amin(a, b):
 @native
 def join_first(a, b):
     """The first place."""
-    return smaller(a, b)
+    return extreme_of(a, b, False)
 
 
 @native

@@ -7,7 +7,12 @@ from flambeau._compiler.gpu.words import *
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._compiler.vector_math import log
-from flambeau._ops.cuda.kernels.joining import join_amax, join_total, joined_lanes
+from flambeau._ops.cuda.kernels.joining import (
+    join_amax,
+    join_total,
+    joined_along,
+    joined_lanes,
+)
 
 LOG2E = 1.4426950408889634
 LOWEST = -float("inf")
@@ -117,33 +122,53 @@ def online(row, n: i64, there, t: i64, local: i64, first, T: static, V: static, 
 @native
 def class_loss_online(x: pointer(T), target: pointer(I), loss: pointer(f32), peaks: pointer(f32),
                       sums: pointer(f32), counts: pointer(f32), rows: i64, n: i64, ignored: i64,
-                      T: static, I: static, V: static, U: static, G: static, ROWS: static,
-                      PEEL: static):  # fmt: skip
-    """G threads a row: its loss, its largest score, sum of exponentials, and whether it counts."""
+                      turns: i64, T: static, I: static, V: static, U: static, G: static,
+                      ROWS: static, PEEL: static, SUMMED: static):  # fmt: skip
+    """G threads a row, ROWS rows of a block at a time: the largest score of each, and its sum of
+    exponentials; its loss, and whether it counts, or the sums of both over a block's rows. Rows of
+    more than a warp have one turn."""
     local = thread() // G
     t = thread() % G
-    which = block() * ROWS + local
-    there = which < rows
-    number = select(there, which, i64(0))
-    row = x + number * n
-    label = i64(target[number])
-    score = registers(f32, 1)
-    if (t == 0) & (label >= 0) & (label < n):
-        score[0] = f32(row[label])
-    head, body = edges(number, n, V, PEEL)
-    edge = registers(f32, 1, LOWEST)
-    if PEEL:
-        if t < n - body:
-            edge[0] = f32(row[edge_place(t, head, body)])
-    own_peak, own_sum = online(row + head, body, there, t, local, edge[0], T, V, U, G, ROWS)
-    peak, sum = over_row(own_peak, own_sum, t, local, G, ROWS)
-    if (t == 0) & there:
-        found = log(sum) + (peak - score[0])
-        counting = label != ignored
-        loss[which] = select(counting, found, f32(0))
-        counts[which] = select(counting, f32(1), f32(0))
-        peaks[which] = peak
-        sums[which] = sum
+    all_losses = registers(f32, 1)
+    all_counts = registers(f32, 1)
+    for turn in range(turns):
+        which = (block() * turns + turn) * ROWS + local
+        there = which < rows
+        number = select(there, which, i64(0))
+        row = x + number * n
+        label = i64(target[number])
+        score = registers(f32, 1)
+        if (t == 0) & (label >= 0) & (label < n):
+            score[0] = f32(row[label])
+        head, body = edges(number, n, V, PEEL)
+        edge = registers(f32, 1, LOWEST)
+        if PEEL:
+            if t < n - body:
+                edge[0] = f32(row[edge_place(t, head, body)])
+        own_peak, own_sum = online(row + head, body, there, t, local, edge[0], T, V, U, G, ROWS)
+        peak, sum = over_row(own_peak, own_sum, t, local, G, ROWS)
+        if (t == 0) & there:
+            counting = label != ignored
+            found = select(counting, log(sum) + (peak - score[0]), f32(0))
+            one = select(counting, f32(1), f32(0))
+            peaks[which] = peak
+            sums[which] = sum
+            if SUMMED:
+                all_losses[0] = all_losses[0] + found
+                all_counts[0] = all_counts[0] + one
+            else:
+                loss[which] = found
+                counts[which] = one
+    if SUMMED:
+        WARPS = max(G * ROWS // WARP, 1)
+        cells = shared(f32, 2 * WARPS)
+        losses = joined_along(all_losses[0], f32(0), join_total, cells, thread(), i64(0),
+                              G * ROWS, 1)  # fmt: skip
+        counted = joined_along(all_counts[0], f32(0), join_total, cells + WARPS, thread(), i64(0),
+                               G * ROWS, 1)  # fmt: skip
+        if thread() == 0:
+            loss[block()] = losses
+            counts[block()] = counted
 
 
 @native
