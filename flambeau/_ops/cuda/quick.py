@@ -142,7 +142,7 @@ class Quick:
         operands = path._operands(values)
         element = kind.compute_dtype(path.op, operands)
         recorded = kind.as_tensors(path.op, list(values), element)
-        path.recorder.call(*recorded, *self.rest, result)
+        path.recorder.call(*recorded, result)
 
 
 def _plain(value: Any) -> bool:
