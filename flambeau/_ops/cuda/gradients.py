@@ -15,6 +15,7 @@ from flambeau._ops.cuda.elementwise import Fusion
 from flambeau._ops.table import pointwise as kind
 from flambeau._ops.table.formulas import LargeFormula, NotPointwise, steps, traced
 from flambeau._runtime.cuda.memory import Block, Current
+from flambeau._tensor import device_array
 from flambeau._tensor.device_array import DeviceArray, empty, layout_of, maker_of
 from flambeau._tensor.tensor import Tensor, new, provides
 
@@ -40,6 +41,8 @@ class Gradient:
         self.ready: dict[Any, Any] = {}
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
+        if device_array.watching is not None:
+            return NotImplemented
         key: list[Any] = [Current.device]
         arrays: list[Any] = []
         for value in values:

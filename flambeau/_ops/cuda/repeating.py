@@ -68,7 +68,10 @@ class Recording:
         self.arrays = arrays
         self.thread = threading.get_ident()
         self.rooms: list[Any] = []
-        self.launches: list[tuple[Any, int, tuple[Any, ...]]] = []
+        self.launches: list[tuple[Any, tuple[Any, ...]]] = []
+        """What gives a launching function for a device, and its arguments."""
+        self.constants: set[int] = set()
+        """Where arrays begin that every call uses."""
         self.is_whole = True
         """Whether every address is that of an argument, or of memory allocated here."""
 
@@ -91,16 +94,24 @@ class Recording:
             self.rooms.append(array)
 
     def launched(self, kernel: Any, blocks: int, arguments: tuple[Any, ...]) -> None:
-        """Keep a launch, if this thread makes it."""
+        """Keep a launch."""
+        self.called(lambda device: kernel.devices[device], (blocks, *arguments))
+
+    def called(self, function_on: Callable[[int], Any], arguments: tuple[Any, ...]) -> None:
+        """Keep a call of what puts work into a stream, if this thread makes it.
+
+        `function_on`: gives for a device the function of (stream, *arguments).
+        """
         if threading.get_ident() != self.thread:
             return
         found: list[Any] = []
         for value in arguments:
-            place = self.place(value) if isinstance(value, np.ndarray) else None
-            if isinstance(value, np.ndarray) and place is None:
-                self.is_whole = False
+            place = None
+            if isinstance(value, np.ndarray) and address(value) not in self.constants:
+                place = self.place(value)
+                self.is_whole = self.is_whole and place is not None
             found.append((True, *place) if place is not None else (False, value, 0))
-        self.launches.append((kernel, blocks, tuple(found)))
+        self.launches.append((function_on, tuple(found)))
 
 
 def _holds(array: Any, place: int) -> bool:
@@ -130,8 +141,11 @@ NUMBERS = frozenset((int, float, bool, type(None), str, complex))
 INTEGERS = frozenset((int,))
 
 
-def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep what a function allocates and launches."""
+def repeated(function: Callable[..., Any], state: Callable[[], Any] | None = None) -> Any:
+    """Keep what a function allocates and launches.
+
+    `state`: what settings it depends on, besides that of deterministic algorithms.
+    """
     scripts: dict[Any, Script | None] = {}
 
     @functools.wraps(function)
@@ -140,6 +154,8 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*values)
         arrays: list[Any] = []
         key: list[Any] = [Determinism.enabled]
+        if state is not None:
+            key.append(state())
         for value in values:
             if isinstance(value, DeviceArray):
                 key.append(value.layout or layout_of(value))
@@ -169,6 +185,19 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
         return _again(script, arrays)  # type: ignore[arg-type]
 
     return call
+
+
+def kept(make: Callable[[], Any]) -> Any:
+    """An array that is made once and kept: calls that are repeated use it, and do not make it."""
+    recording = Recording.now
+    Recording.now = device_array.watching = launch.watching = None
+    try:
+        result = make()
+    finally:
+        Recording.now = device_array.watching = launch.watching = recording
+    if recording is not None:
+        recording.constants.add(address(result))
+    return result
 
 
 TWO = 2
@@ -220,22 +249,19 @@ def _script(recording: Recording, result: Any) -> Script | None:
     inner: list[tuple[int, int]] = []
     constants: list[Any] = []
     first = len(arrays) + len(rooms)
-    for _, _, arguments in recording.launches:
+    for _, arguments in recording.launches:
         inner += [(value, more) for at, value, more in arguments if at and more]
     shifted = {place: first + k for k, place in enumerate(inner)}
     launches = []
-    for kernel, blocks, arguments in recording.launches:
-        begin = taken = first + len(inner) + len(constants)
-        constants.append(blocks)
-        places = [begin]
+    for function_on, arguments in recording.launches:
+        places = []
         for at, value, more in arguments:
             if at:
                 places.append(shifted[value, more] if more else value)
                 continue
-            taken += 1
+            places.append(first + len(inner) + len(constants))
             constants.append(value)
-            places.append(taken)
-        launches.append((kernel.devices[index], itemgetter(*places)))
+        launches.append((function_on(index), itemgetter(*places)))
     return Script(rooms, tuple(inner), constants, tuple(launches), results, index)
 
 
