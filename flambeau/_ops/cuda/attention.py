@@ -18,7 +18,7 @@ from flambeau._core.layout import is_dense
 from flambeau._core.settings import Determinism
 from flambeau._ops.cuda import products
 from flambeau._ops.cuda.products import FLOAT32, LEFT, RIGHT, as_array, multiply
-from flambeau._ops.cuda.repeating import kept, repeated
+from flambeau._ops.cuda.repeating import kept, repeated, told
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.launching.memory_formats import are_in_rows
 from flambeau._ops.table.namespace import ops
@@ -141,8 +141,7 @@ def at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float,
     result = device_array.empty(out.shape, out.strides, query.dtype, Current.device)
     sums = device_array.empty(query.shape[:3], contiguous(query.shape[:3]).strides, FLOAT32,
                               Current.device)  # fmt: skip
-    device_array.unseen()
-    plan.run(places[0], places[1], places[2], address(result), address(sums), scale)
+    told(plan.run, (query, key, value, result, sums), scale)
     return result, sums
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -200,6 +201,21 @@ def kept(make: Callable[[], Any]) -> Any:
     return result
 
 
+def told(run: Callable[..., Any], arrays: Sequence[Any], *numbers: Any) -> None:
+    """Call a function of addresses, and then numbers, that puts work into the current stream: calls
+    that are repeated call it again."""
+    recording = Recording.now
+    whole = recording is None or recording.is_whole
+    run(*map(address, arrays), *numbers)
+    if recording is not None:
+        recording.is_whole = whole
+        recording.called(lambda device: partial(_by_addresses, run), (*arrays, *numbers))
+
+
+def _by_addresses(run: Callable[..., Any], stream: int, *values: Any) -> None:
+    run(*[address(value) if isinstance(value, np.ndarray) else value for value in values])
+
+
 TWO = 2
 
 
@@ -243,6 +259,7 @@ def _script(recording: Recording, result: Any) -> Script | None:
         return None
     if not _are_apart(arrays) or any(not room.block.address for room in recording.rooms):
         return None
+    results = _without_unused(recording, results)
     rooms = tuple(Room(room.block.nbytes, room.shape, room.dtype, room.strides)
                   for room in recording.rooms)  # fmt: skip
     index = arrays[0].place.index
@@ -263,6 +280,31 @@ def _script(recording: Recording, result: Any) -> Script | None:
             constants.append(value)
         launches.append((function_on(index), itemgetter(*places)))
     return Script(rooms, tuple(inner), constants, tuple(launches), results, index)
+
+
+def _without_unused(recording: Recording, results: Any) -> Any:
+    """Forget memory that is neither given to a launch nor part of a result, which are renumbered:
+    that of ways that were tried in vain."""
+    first = len(recording.arrays)
+    parts = results if results.__class__ is list else [results]
+    used = {value - first for _, arguments in recording.launches
+            for at, value, _ in arguments if at and value >= first}  # fmt: skip
+    used |= {part.room for part in parts if isinstance(part, Result)}
+    order = sorted(used)
+    if len(order) == len(recording.rooms):
+        return results
+    number = {old: new for new, old in enumerate(order)}
+    recording.rooms = [recording.rooms[old] for old in order]
+    recording.launches = [
+        (function_on, tuple([
+            (at, first + number[value - first] if at and value >= first else value, more)
+            for at, value, more in arguments
+        ]))
+        for function_on, arguments in recording.launches
+    ]  # fmt: skip
+    parts = [part._replace(room=number[part.room]) if isinstance(part, Result) else part
+             for part in parts]  # fmt: skip
+    return parts if results.__class__ is list else parts[0]
 
 
 def _are_apart(arrays: list[Any]) -> bool:
