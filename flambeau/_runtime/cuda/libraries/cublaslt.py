@@ -222,7 +222,8 @@ class Plan:
 
         What is not simply one call of the library takes the long way.
         """
-        call = self.calls.get((0, 0, stream)) if bias == 0 == aux and self.alone else None
+        plain = self.alone and not (self.takes_bias or self.takes_aux)
+        call = self.calls.get((0, 0, stream)) if plain else None
         if call is None or not self.settled:
             given = [value if value.__class__ is int else address(value)
                      for value in (left, right, out, added)]  # fmt: skip
@@ -231,7 +232,7 @@ class Plan:
             return
         _, at_alpha = scalar(self.kind.dtype, alpha)
         _, at_beta = scalar(self.kind.dtype, beta)
-        third = out if added.__class__ is int else added
+        third = out if added.__class__ is int and not added else added
         status = call(at_alpha, right, left, at_beta, third, out, stream)
         if status:
             raise self.lt.foreign.error("cublasLtMatmul", status)
