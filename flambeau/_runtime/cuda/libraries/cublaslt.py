@@ -225,10 +225,11 @@ class Plan:
         plain = self.alone and not (self.takes_bias or self.takes_aux)
         call = self.calls.get((0, 0, stream)) if plain else None
         if call is None or not self.settled:
-            given = [value if value.__class__ is int else address(value)
-                     for value in (left, right, out, added)]  # fmt: skip
-            beside = [value if value.__class__ is int else address(value) for value in (bias, aux)]
-            self.run(*given, alpha, beta, *beside)
+            a, b, d, c, bias_at, aux_at = [
+                value if value.__class__ is int else address(value)
+                for value in (left, right, out, added, bias, aux)
+            ]
+            self.run(a, b, d, c, alpha, beta, bias_at, aux_at)
             return
         _, at_alpha = scalar(self.kind.dtype, alpha)
         _, at_beta = scalar(self.kind.dtype, beta)
