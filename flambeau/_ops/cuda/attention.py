@@ -188,7 +188,7 @@ def slopes_at_once(grad: Any, query: Any, key: Any, value: Any, is_causal: bool,
                                Current.device)  # fmt: skip
     sums = device_array.empty(query.shape, contiguous(query.shape).strides, FLOAT32, Current.device)
     try:
-        plan.run(*places, address(along), address(sums), [address(one) for one in results], scale)
+        told(lambda *at: plan.run(*at[:8], at[8:], scale), (*given, along, sums, *results))
     except LibraryError as error:
         PLANS[key_of_plan] = None
         _refused(error)

@@ -57,7 +57,10 @@ class Result(NamedTuple):
     dtype: np.dtype[Any]
     steps: tuple[int, ...]
     make: Any
-    """What makes it, where it is dense: it is the first array over its part of the memory."""
+    """What makes it, where a row of 16 bytes may begin at it."""
+    over: tuple[int, Any] | None
+    """The array that it is a view of: where that begins, and what makes it. None where it is dense:
+    it is the first array over its part of the memory."""
 
 
 class Recording:
@@ -328,18 +331,22 @@ def _results(recording: Recording, result: Any) -> Any:
     place = recording.place(result)
     if place is None or place[0] < len(recording.arrays):
         return None
-    own = not place[1] % WIDEST and sum(device_array.extent(result)) == result.nbytes
-    make = None
-    if own:
+    room, offset = place[0] - len(recording.arrays), place[1]
+    make = over = None
+    base: Any = result.base
+    dense = sum(device_array.extent(result)) == result.nbytes
+    if not offset % WIDEST and (dense or isinstance(base, DeviceArray)):
         make = maker_of(result.__class__, result.shape, result.dtype, result.strides)
-    return Result(place[0] - len(recording.arrays), place[1], result.shape, result.dtype,
-                  result.strides, make)  # fmt: skip
+    if make is not None and not dense:
+        begin = offset - (address(result) - address(base))
+        over = begin, maker_of(base.__class__, base.shape, base.dtype, base.strides)
+    return Result(room, offset, result.shape, result.dtype, result.strides, make, over)
 
 
 def _are_disjoint(results: Any) -> bool:
-    """Whether no two results lie in the same bytes."""
+    """Whether no two results that are the first over their memory lie in the same bytes."""
     found = [part for part in (results if results.__class__ is list else [results])
-             if isinstance(part, Result)]  # fmt: skip
+             if isinstance(part, Result) and part.over is None]  # fmt: skip
     spans = sorted((part.room, part.offset, part.offset + _bytes(part)) for part in found)
     return all(a[0] != b[0] or a[2] <= b[1] for a, b in pairwise(spans))
 
@@ -360,18 +367,29 @@ def _again(script: Script, arrays: list[Any]) -> Any:
     for go, pick in launches:
         go(stream, *pick(given))
     if results.__class__ is list:
-        return tuple([None if part == () else _array(part, script, blocks, arrays)
+        bases: dict[Any, Any] = {}
+        return tuple([None if part == () else _array(part, script, blocks, arrays, bases)
                       for part in results])  # fmt: skip
-    return _array(results, script, blocks, arrays)
+    return _array(results, script, blocks, arrays, {})
 
 
-def _array(result: Any, script: Script, blocks: list[Any], arrays: list[Any]) -> Any:
+def _array(
+    result: Any, script: Script, blocks: list[Any], arrays: list[Any], bases: dict[Any, Any]
+) -> Any:
+    """A result; those that are views of one array are so again, by `bases`."""
     if result.__class__ is int:
         return arrays[result]
     block = blocks[result.room]
     make = result.make
     if make is not None:
-        return make(block, block.address + result.offset)
+        if result.over is None:
+            return make(block, block.address + result.offset)
+        key = result.room, result.over
+        base = bases.get(key)
+        if base is None:
+            begin, make_base = result.over
+            base = bases[key] = make_base(block, block.address + begin)
+        return make(base, block.address + result.offset)
     kind = class_of(script.device)
     whole = over_block(block, kind, (block.nbytes,), np.dtype(np.uint8), (1,))
     return np.ndarray.__new__(kind, result.shape, result.dtype, whole, result.offset, result.steps)
