@@ -497,6 +497,7 @@ def linear_of_halves(input: Any, weight: Any, bias: Any, half_input: Any, half_w
 
 
 @on_gpu("_linear_of_halves_backward")
+@partial(repeated, state=settings)
 def linear_of_halves_backward(input: Any, grad: Any, weight: Any, output_mask: Any,
                               widened: bool) -> Any:  # fmt: skip
     """The gradients of half types; of parameters, and of the input where it is `widened`, in
