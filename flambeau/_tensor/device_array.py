@@ -198,6 +198,12 @@ watching: Any = None
 """What is told of new arrays (`_ops.cuda.repeating`), if something is."""
 
 
+def unseen() -> None:
+    """Say that work is put into a stream of which nothing else is told: it cannot be repeated."""
+    if watching is not None:
+        watching.is_whole = False
+
+
 def over_block(block: Any, kind: Any, shape: Any, numpy_dtype: Any, steps: Any) -> Any:
     """An array at the beginning of a block, which it holds; `steps` in bytes."""
     if not block.address:
@@ -269,6 +275,7 @@ def filled(shape: Any, strides: Any, numpy_dtype: Any, index: Any, number: Any) 
         pattern = pattern[: len(pattern) // 2]
     if len(pattern) > WORD:
         return _filled_from_host(result, number)
+    unseen()
     low, high = extent(result)
     word = int.from_bytes(pattern, sys.byteorder)
     with memory.there(index):
@@ -295,6 +302,7 @@ def to_host(data: DeviceArray) -> np.ndarray:
     """The same elements on the host, with the same strides."""
     if not data.size:
         return np.ndarray(data.shape, data.dtype, np.empty(1, np.uint8).data, 0, data.strides)
+    unseen()
     low, high = extent(data)
     taken = np.empty(low + high, np.uint8)
     with memory.there(data.place.index):
@@ -309,6 +317,7 @@ def from_host(data: np.ndarray, place: device) -> Any:
     low, high = extent(data)
     if low or high != data.nbytes:
         data = np.ascontiguousarray(data).reshape(data.shape)
+    unseen()
     result = like(data, place.index or 0)
     if data.size:
         with memory.there(place.index):
@@ -321,6 +330,7 @@ def from_host(data: np.ndarray, place: device) -> Any:
 
 def constant(data: np.ndarray, place: device) -> Any:
     """The same for numbers that no program has given: they may go into graphs (`constants`)."""
+    unseen()
     result = like(data, place.index or 0)
     if data.size:
         with memory.there(place.index):
@@ -331,6 +341,7 @@ def constant(data: np.ndarray, place: device) -> Any:
 def overwrite(target: DeviceArray, numbers: np.ndarray) -> None:
     """Write the elements of an array with the same shape and strides back to a device, as `to_host`
     gave it: the bytes between them are taken along."""
+    unseen()
     if target.size:
         low, high = extent(target)
         with memory.there(target.place.index):

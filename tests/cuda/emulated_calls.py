@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 import flambeau as torch
-from flambeau._runtime.cuda import new_arrays
+from flambeau._runtime.cuda import launch, new_arrays
 from flambeau._runtime.cuda.memory import Block
 from flambeau._tensor import device_array
 
+F = torch.nn.functional
 F32 = np.dtype(np.float32)
 
 
@@ -124,6 +125,40 @@ def scaled_losses_are_what_they_are_on_the_host() -> None:
     assert mine[0] == wanted[0] and wanted[0][4:6] == [1024.0, 0]
     for one, other in zip(mine[1], wanted[1], strict=True):
         torch.testing.assert_close(one, other)
+
+
+def numbers_are_operands_of_what_learns() -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.float64):
+        x = torch.ones(3, device="cuda", dtype=dtype, requires_grad=True)
+        for _ in range(2):
+            x.grad = None
+            (2 * (x + 0.5) - 1).sum().backward()
+            assert x.grad is not None and x.grad.tolist() == [2.0] * 3
+
+
+def formulas_of_gradients_are_one_launch() -> None:
+    launches: list[str] = []
+
+    class Watch:
+        @staticmethod
+        def launched(kernel: Any, *_: Any) -> None:
+            launches.append(kernel.native.name)
+
+    functions = (F.gelu, torch.tanh, torch.sigmoid, F.silu, lambda x: x**3)
+    for function in functions:
+        host = torch.linspace(-3, 3, 40).reshape(5, 8).requires_grad_()
+        function(host).backward(torch.full((5, 8), 0.3))
+        for _ in range(3):
+            x = host.detach().cuda().requires_grad_()
+            y, given = function(x), torch.full((5, 8), 0.3, device="cuda")
+            launches.clear()
+            launch.watching = Watch
+            try:
+                y.backward(given)
+            finally:
+                launch.watching = None
+            assert len(launches) <= 1
+            torch.testing.assert_close(x.grad.cpu(), host.grad)
 
 
 def gradients_of_one_launch_belong_to_their_leaves() -> None:

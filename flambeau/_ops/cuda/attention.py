@@ -8,7 +8,7 @@ pass computes them again, in both ways.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from flambeau._core import dtype as dt
@@ -16,7 +16,9 @@ from flambeau._core.attention_backends import Permitted
 from flambeau._core.cudnn_settings import Cudnn
 from flambeau._core.layout import is_dense
 from flambeau._core.settings import Determinism
+from flambeau._ops.cuda import products
 from flambeau._ops.cuda.products import FLOAT32, LEFT, RIGHT, as_array, multiply
+from flambeau._ops.cuda.repeating import kept, repeated, told
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.launching.memory_formats import are_in_rows
 from flambeau._ops.table.namespace import ops
@@ -37,6 +39,7 @@ from flambeau._runtime.cuda.libraries.matrices import Array, contiguous
 from flambeau._runtime.cuda.libraries.workspaces import capturing
 from flambeau._runtime.cuda.memory import Current
 from flambeau._tensor import device_array
+from flambeau._tensor.device_array import laid_out
 from flambeau._tensor.tensor import wrap
 
 
@@ -55,7 +58,9 @@ def times(left: Any, right: Any, **how: Any) -> Any:
 def blocked(queries: int, keys: int) -> Any:
     """[L, S] on the current device: whether the key comes behind the query. Kept, but for what is
     computed when a graph is replayed."""
-    return _blocked(queries, keys) if capturing() else _kept(queries, keys, Current.device)
+    if capturing():
+        return _blocked(queries, keys)
+    return wrap(kept(lambda: _kept(queries, keys, Current.device)._data))
 
 
 @lru_cache(16)
@@ -136,7 +141,7 @@ def at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float,
     result = device_array.empty(out.shape, out.strides, query.dtype, Current.device)
     sums = device_array.empty(query.shape[:3], contiguous(query.shape[:3]).strides, FLOAT32,
                               Current.device)  # fmt: skip
-    plan.run(places[0], places[1], places[2], address(result), address(sums), scale)
+    told(plan.run, (query, key, value, result, sums), scale)
     return result, sums
 
 
@@ -183,7 +188,7 @@ def slopes_at_once(grad: Any, query: Any, key: Any, value: Any, is_causal: bool,
                                Current.device)  # fmt: skip
     sums = device_array.empty(query.shape, contiguous(query.shape).strides, FLOAT32, Current.device)
     try:
-        plan.run(*places, address(along), address(sums), [address(one) for one in results], scale)
+        told(lambda *at: plan.run(*at[:8], at[8:], scale), (*given, along, sums, *results))
     except LibraryError as error:
         PLANS[key_of_plan] = None
         _refused(error)
@@ -227,6 +232,23 @@ def _like_slices(query: Any, step: int) -> list[Any]:
 # ---- rows
 
 
+def packed(data: Any) -> Any:
+    """[B, H, L, E] whose batch is one for the library: the array itself, or a row-major copy, which
+    is one launch where several products for each of its matrices would be more."""
+    batch, heads = data.shape[:2]
+    even = data.strides[0] == heads * data.strides[1]
+    return data if even or min(batch, heads) <= FEW else device_array.contiguous(data)
+
+
+FEW = 2
+"""Launches of a product that are no more than one and a copy."""
+
+
+def settings() -> tuple[Any, ...]:
+    """What attention depends on besides its operands."""
+    return Cudnn.enabled, "cudnn" in Permitted.names, *products.settings()
+
+
 def _usable(query: Any, *others: Any) -> bool:
     return (
         query.dtype.char in "fdeE"
@@ -236,6 +258,7 @@ def _usable(query: Any, *others: Any) -> bool:
 
 
 @on_gpu("_attention")
+@partial(repeated, state=settings)
 def attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool,
               scale: float) -> Any:  # fmt: skip
     """[B, H, L, E] by [B, H, S, E]: the weighted values, and the log of each row's sum."""
@@ -250,6 +273,7 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool,
         found = at_once(query, key, value, is_causal, scale, strides)
         if found is not None:
             return found
+    query, key, value = packed(query), packed(key), packed(value)
     try:
         scores = scores_of(wrap(query), wrap(key), mask, is_causal, scale)
         log_sums = ops.logsumexp(scores, [-1])
@@ -258,12 +282,14 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool,
         else:
             weights = ops._attention_weights(scores, ops.unsqueeze(log_sums, -1))
         weights = weights.to(wrap(query).dtype)
-        return times(weights, wrap(value), strides=strides)._data, log_sums._data
+        result = times(weights, wrap(value))._data
+        return result if strides is None else laid_out(result, strides), log_sums._data
     except Unfit:
         return NotImplemented
 
 
 @on_gpu("_attention_backward")
+@partial(repeated, state=settings)
 def attention_backward(grad: Any, query: Any, key: Any, value: Any, attn_mask: Any,
                        is_causal: bool, scale: float, out: Any,
                        log_sums: Any) -> Any:  # fmt: skip
@@ -275,7 +301,7 @@ def attention_backward(grad: Any, query: Any, key: Any, value: Any, attn_mask: A
         if found is not None:
             return found
     mask = None if attn_mask is None else wrap(attn_mask)
-    q, k, v, g = wrap(query), wrap(key), wrap(value), wrap(grad)
+    q, k, v, g = (wrap(packed(array)) for array in (query, key, value, grad))
     try:
         weights = weights_again(q, k, mask, is_causal, scale, wrap(log_sums))
         wide = weights.dtype

@@ -6,6 +6,7 @@ Without cuDNN, or where it has no engine, the host computes.
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -16,6 +17,7 @@ from flambeau._core.settings import Determinism
 from flambeau._ops.conv.shapes import conv_output_shape, conv_transpose_output_shape
 from flambeau._ops.cuda import products
 from flambeau._ops.cuda.products import LEFT, RIGHT, multiply, zeroed
+from flambeau._ops.cuda.repeating import repeated, told
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.launching.memory_formats import is_signal_last, is_suggested_last
 from flambeau._ops.table.namespace import ops
@@ -135,8 +137,14 @@ def run(kind: str, x: Any, w: Any, y: Any, numbers: tuple[Any, ...], last: bool,
     if plan is None:
         return False
     place = KINDS.index(kind)
-    plan.run(*places, scratch=(place, (x, w, y)[place].nbytes))
+    told(partial(plan.run, scratch=(place, (x, w, y)[place].nbytes)), arrays)
     return True
+
+
+def settings() -> tuple[Any, ...]:
+    """What convolutions depend on besides their operands."""
+    return (Cudnn.enabled, Cudnn.deterministic, Cudnn.limit(), allows_tf32(),
+            *products.settings())  # fmt: skip
 
 
 def _planned(asked: Convolution, wishes: Wishes) -> Plan | None:
@@ -167,6 +175,7 @@ def _usable(*arrays: Any) -> bool:
 
 
 @on_gpu("convolution")
+@partial(repeated, state=settings)
 def forward(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
             transposed: bool, output_padding: Any, groups: int) -> Any:  # fmt: skip
     """Input `(N, C, *spatial)` with weight `(O, C / groups, *kernel)`; transposed: `(C, O / g, *)`.
@@ -223,6 +232,7 @@ def to_input(grad: Any, weight: Any, shape: tuple[int, ...], numbers: tuple[Any,
 
 
 @on_gpu("_conv_input_grad")
+@partial(repeated, state=settings)
 def input_grad(grad: Any, weight: Any, input_size: Any, stride: Any, padding: Any, dilation: Any,
                transposed: bool, output_padding: Any, groups: int) -> Any:  # fmt: skip
     """The gradient of a convolution with respect to its input."""
@@ -253,6 +263,7 @@ def _covered(shape: tuple[int, ...], weight: tuple[int, ...],
 
 
 @on_gpu("_conv_weight_grad")
+@partial(repeated, state=settings)
 def weight_grad(grad: Any, input: Any, weight_size: Any, stride: Any, padding: Any, dilation: Any,
                 transposed: bool, output_padding: Any, groups: int) -> Any:  # fmt: skip
     """The gradient of a convolution with respect to its weight."""
@@ -273,6 +284,7 @@ def weight_grad(grad: Any, input: Any, weight_size: Any, stride: Any, padding: A
 
 
 @on_gpu("_conv_bias_grad")
+@partial(repeated, state=settings)
 def bias_grad(grad: Any) -> Any:
     """The gradient of a convolution with respect to its bias: the sum over images and positions."""
     if not _usable(grad):

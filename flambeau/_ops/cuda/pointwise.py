@@ -18,6 +18,7 @@ from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import can_cast
 from flambeau._runtime import choice
 from flambeau._runtime.cuda.memory import Block, Current
+from flambeau._tensor import device_array
 from flambeau._tensor.device_array import DeviceArray, empty, layout_of
 from flambeau._tensor.tensor import wrap
 
@@ -118,6 +119,8 @@ class Row:
                     key.append(value.dtype)
         if self.factor is not None and len(values) > self.factor:
             key.append(values[self.factor] != 1)
+        if device_array.watching is not None:
+            meeting = 2
         ready = self.writes.get(tuple(key)) if meeting == 1 else None
         if ready is None or ready.device != Current.device:
             return self._write(values, tuple(key) if meeting == 1 else None)

@@ -9,6 +9,7 @@ torch's.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import precision
 from flambeau._core.dtype import from_numpy_dtype
 from flambeau._core.settings import Determinism
+from flambeau._ops.cuda.repeating import kept, repeated
 from flambeau._ops.cuda.table import on_gpu, writing_on_gpu
 from flambeau._ops.products import linear_halves as _other_form  # noqa: F401  (autocast knows it)
 from flambeau._ops.table.namespace import ops
@@ -112,6 +114,11 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
         out = ready.make(block, block.address)
         ready.plan.run(at_left, at_right, block.address, at_added, alpha, beta, at_bias,
                        0 if aux is None else address(aux))  # fmt: skip
+    watching = device_array.watching
+    if watching is not None and ready.plan is not None:
+        watching.allocated(out)
+        watching.called(ready.plan.on, (left, right, out, *[0 if array is None else array for array
+                                        in (added, bias, aux)], alpha, beta))  # fmt: skip
     if ready.plan is None and out.size:
         return NotImplemented if added is not None or bias is not None else zeroed(out)
     return out
@@ -125,6 +132,7 @@ def allows_tf32() -> bool:
 
 def zeroed(out: Any) -> Any:
     """An array whose memory is whole, filled with zeros."""
+    device_array.unseen()
     running().fill(address(out), 0, 1, out.nbytes, Current.stream)
     return out
 
@@ -432,7 +440,13 @@ def _linear(rows: Any, weight: Any, bias: Any) -> Any:
     return multiply(rows, weight.T, spread(bias, shape), 1, 1)
 
 
+def settings() -> tuple[Any, ...]:
+    """What products depend on besides their operands."""
+    return allows_tf32(), *precision.Precision.wide_reductions
+
+
 @on_gpu("linear_backward")
+@partial(repeated, state=settings)
 def linear_backward(input: Any, grad: Any, weight: Any, output_mask: Any) -> Any:
     """`grad @ weight`, `grad.T @ input` and the column sums of `grad`, where wanted."""
     if input.dtype.char not in "fdeE":
@@ -483,6 +497,7 @@ def linear_of_halves(input: Any, weight: Any, bias: Any, half_input: Any, half_w
 
 
 @on_gpu("_linear_of_halves_backward")
+@partial(repeated, state=settings)
 def linear_of_halves_backward(input: Any, grad: Any, weight: Any, output_mask: Any,
                               widened: bool) -> Any:  # fmt: skip
     """The gradients of half types; of parameters, and of the input where it is `widened`, in
@@ -509,10 +524,10 @@ def ones(length: int, dtype: np.dtype[Any]) -> Any:
     if held is None or held.size < length:
         size = max(4096, 1 << (length - 1).bit_length())
         kind, place = from_numpy_dtype(dtype), device_array.CUDA[Current.device]
-        held = ops.ones((size,), dtype=kind, device=place)._data
-        if not capturing():
-            ONES[key] = held
-    return held[:length]
+        if capturing():
+            return ops.ones((length,), dtype=kind, device=place)._data
+        held = ONES[key] = kept(lambda: ops.ones((size,), dtype=kind, device=place)._data)
+    return kept(lambda: held)[:length]
 
 
 def column_sums(data: Any, wide: bool = False) -> Any:

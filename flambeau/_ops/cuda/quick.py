@@ -15,6 +15,7 @@ from flambeau._ops.cuda.mismatch import OF_THEIR_OWN
 from flambeau._ops.cuda.pointwise import number, row_of
 from flambeau._ops.table import pointwise as kind
 from flambeau._runtime.cuda.memory import Block, Current
+from flambeau._tensor import device_array
 from flambeau._tensor.device_array import DeviceArray, class_of, empty, layout_of, maker_of
 from flambeau._tensor.tensor import Tensor, new, provides
 
@@ -51,6 +52,8 @@ class Quick:
         """The arguments whose number is written into the kernel."""
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
+        if device_array.watching is not None:
+            return NotImplemented
         key: list[Any] = []
         arrays: list[Any] = []
         fixed = self.fixed
@@ -142,7 +145,7 @@ class Quick:
         operands = path._operands(values)
         element = kind.compute_dtype(path.op, operands)
         recorded = kind.as_tensors(path.op, list(values), element)
-        path.recorder.call(*recorded, *self.rest, result)
+        path.recorder.call(*recorded, result)
 
 
 def _plain(value: Any) -> bool:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -56,7 +57,10 @@ class Result(NamedTuple):
     dtype: np.dtype[Any]
     steps: tuple[int, ...]
     make: Any
-    """What makes it, where it is dense: it is the first array over its part of the memory."""
+    """What makes it, where a row of 16 bytes may begin at it."""
+    over: tuple[int, Any] | None
+    """The array that it is a view of: where that begins, and what makes it. None where it is dense:
+    it is the first array over its part of the memory."""
 
 
 class Recording:
@@ -68,7 +72,10 @@ class Recording:
         self.arrays = arrays
         self.thread = threading.get_ident()
         self.rooms: list[Any] = []
-        self.launches: list[tuple[Any, int, tuple[Any, ...]]] = []
+        self.launches: list[tuple[Any, tuple[Any, ...]]] = []
+        """What gives a launching function for a device, and its arguments."""
+        self.constants: set[int] = set()
+        """Where arrays begin that every call uses."""
         self.is_whole = True
         """Whether every address is that of an argument, or of memory allocated here."""
 
@@ -91,16 +98,24 @@ class Recording:
             self.rooms.append(array)
 
     def launched(self, kernel: Any, blocks: int, arguments: tuple[Any, ...]) -> None:
-        """Keep a launch, if this thread makes it."""
+        """Keep a launch."""
+        self.called(lambda device: kernel.devices[device], (blocks, *arguments))
+
+    def called(self, function_on: Callable[[int], Any], arguments: tuple[Any, ...]) -> None:
+        """Keep a call of what puts work into a stream, if this thread makes it.
+
+        `function_on`: gives for a device the function of (stream, *arguments).
+        """
         if threading.get_ident() != self.thread:
             return
         found: list[Any] = []
         for value in arguments:
-            place = self.place(value) if isinstance(value, np.ndarray) else None
-            if isinstance(value, np.ndarray) and place is None:
-                self.is_whole = False
+            place = None
+            if isinstance(value, np.ndarray) and address(value) not in self.constants:
+                place = self.place(value)
+                self.is_whole = self.is_whole and place is not None
             found.append((True, *place) if place is not None else (False, value, 0))
-        self.launches.append((kernel, blocks, tuple(found)))
+        self.launches.append((function_on, tuple(found)))
 
 
 def _holds(array: Any, place: int) -> bool:
@@ -130,8 +145,11 @@ NUMBERS = frozenset((int, float, bool, type(None), str, complex))
 INTEGERS = frozenset((int,))
 
 
-def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep what a function allocates and launches."""
+def repeated(function: Callable[..., Any], state: Callable[[], Any] | None = None) -> Any:
+    """Keep what a function allocates and launches.
+
+    `state`: what settings it depends on, besides that of deterministic algorithms.
+    """
     scripts: dict[Any, Script | None] = {}
 
     @functools.wraps(function)
@@ -140,6 +158,8 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*values)
         arrays: list[Any] = []
         key: list[Any] = [Determinism.enabled]
+        if state is not None:
+            key.append(state())
         for value in values:
             if isinstance(value, DeviceArray):
                 key.append(value.layout or layout_of(value))
@@ -169,6 +189,34 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
         return _again(script, arrays)  # type: ignore[arg-type]
 
     return call
+
+
+def kept(make: Callable[[], Any]) -> Any:
+    """An array that is made once and kept: calls that are repeated use it, and do not make it."""
+    recording = Recording.now
+    Recording.now = device_array.watching = launch.watching = None
+    try:
+        result = make()
+    finally:
+        Recording.now = device_array.watching = launch.watching = recording
+    if recording is not None:
+        recording.constants.add(address(result))
+    return result
+
+
+def told(run: Callable[..., Any], arrays: Sequence[Any], *numbers: Any) -> None:
+    """Call a function of addresses, and then numbers, that puts work into the current stream: calls
+    that are repeated call it again."""
+    recording = Recording.now
+    whole = recording is None or recording.is_whole
+    run(*map(address, arrays), *numbers)
+    if recording is not None:
+        recording.is_whole = whole
+        recording.called(lambda device: partial(_by_addresses, run), (*arrays, *numbers))
+
+
+def _by_addresses(run: Callable[..., Any], stream: int, *values: Any) -> None:
+    run(*[address(value) if isinstance(value, np.ndarray) else value for value in values])
 
 
 TWO = 2
@@ -214,29 +262,52 @@ def _script(recording: Recording, result: Any) -> Script | None:
         return None
     if not _are_apart(arrays) or any(not room.block.address for room in recording.rooms):
         return None
+    results = _without_unused(recording, results)
     rooms = tuple(Room(room.block.nbytes, room.shape, room.dtype, room.strides)
                   for room in recording.rooms)  # fmt: skip
     index = arrays[0].place.index
     inner: list[tuple[int, int]] = []
     constants: list[Any] = []
     first = len(arrays) + len(rooms)
-    for _, _, arguments in recording.launches:
+    for _, arguments in recording.launches:
         inner += [(value, more) for at, value, more in arguments if at and more]
     shifted = {place: first + k for k, place in enumerate(inner)}
     launches = []
-    for kernel, blocks, arguments in recording.launches:
-        begin = taken = first + len(inner) + len(constants)
-        constants.append(blocks)
-        places = [begin]
+    for function_on, arguments in recording.launches:
+        places = []
         for at, value, more in arguments:
             if at:
                 places.append(shifted[value, more] if more else value)
                 continue
-            taken += 1
+            places.append(first + len(inner) + len(constants))
             constants.append(value)
-            places.append(taken)
-        launches.append((kernel.devices[index], itemgetter(*places)))
+        launches.append((function_on(index), itemgetter(*places)))
     return Script(rooms, tuple(inner), constants, tuple(launches), results, index)
+
+
+def _without_unused(recording: Recording, results: Any) -> Any:
+    """Forget memory that is neither given to a launch nor part of a result, which are renumbered:
+    that of ways that were tried in vain."""
+    first = len(recording.arrays)
+    parts = results if results.__class__ is list else [results]
+    used = {value - first for _, arguments in recording.launches
+            for at, value, _ in arguments if at and value >= first}  # fmt: skip
+    used |= {part.room for part in parts if isinstance(part, Result)}
+    order = sorted(used)
+    if len(order) == len(recording.rooms):
+        return results
+    number = {old: new for new, old in enumerate(order)}
+    recording.rooms = [recording.rooms[old] for old in order]
+    recording.launches = [
+        (function_on, tuple([
+            (at, first + number[value - first] if at and value >= first else value, more)
+            for at, value, more in arguments
+        ]))
+        for function_on, arguments in recording.launches
+    ]  # fmt: skip
+    parts = [part._replace(room=number[part.room]) if isinstance(part, Result) else part
+             for part in parts]  # fmt: skip
+    return parts if results.__class__ is list else parts[0]
 
 
 def _are_apart(arrays: list[Any]) -> bool:
@@ -260,18 +331,22 @@ def _results(recording: Recording, result: Any) -> Any:
     place = recording.place(result)
     if place is None or place[0] < len(recording.arrays):
         return None
-    own = not place[1] % WIDEST and sum(device_array.extent(result)) == result.nbytes
-    make = None
-    if own:
+    room, offset = place[0] - len(recording.arrays), place[1]
+    make = over = None
+    base: Any = result.base
+    dense = sum(device_array.extent(result)) == result.nbytes
+    if not offset % WIDEST and (dense or isinstance(base, DeviceArray)):
         make = maker_of(result.__class__, result.shape, result.dtype, result.strides)
-    return Result(place[0] - len(recording.arrays), place[1], result.shape, result.dtype,
-                  result.strides, make)  # fmt: skip
+    if make is not None and not dense:
+        begin = offset - (address(result) - address(base))
+        over = begin, maker_of(base.__class__, base.shape, base.dtype, base.strides)
+    return Result(room, offset, result.shape, result.dtype, result.strides, make, over)
 
 
 def _are_disjoint(results: Any) -> bool:
-    """Whether no two results lie in the same bytes."""
+    """Whether no two results that are the first over their memory lie in the same bytes."""
     found = [part for part in (results if results.__class__ is list else [results])
-             if isinstance(part, Result)]  # fmt: skip
+             if isinstance(part, Result) and part.over is None]  # fmt: skip
     spans = sorted((part.room, part.offset, part.offset + _bytes(part)) for part in found)
     return all(a[0] != b[0] or a[2] <= b[1] for a, b in pairwise(spans))
 
@@ -292,18 +367,29 @@ def _again(script: Script, arrays: list[Any]) -> Any:
     for go, pick in launches:
         go(stream, *pick(given))
     if results.__class__ is list:
-        return tuple([None if part == () else _array(part, script, blocks, arrays)
+        bases: dict[Any, Any] = {}
+        return tuple([None if part == () else _array(part, script, blocks, arrays, bases)
                       for part in results])  # fmt: skip
-    return _array(results, script, blocks, arrays)
+    return _array(results, script, blocks, arrays, {})
 
 
-def _array(result: Any, script: Script, blocks: list[Any], arrays: list[Any]) -> Any:
+def _array(
+    result: Any, script: Script, blocks: list[Any], arrays: list[Any], bases: dict[Any, Any]
+) -> Any:
+    """A result; those that are views of one array are so again, by `bases`."""
     if result.__class__ is int:
         return arrays[result]
     block = blocks[result.room]
     make = result.make
     if make is not None:
-        return make(block, block.address + result.offset)
+        if result.over is None:
+            return make(block, block.address + result.offset)
+        key = result.room, result.over
+        base = bases.get(key)
+        if base is None:
+            begin, make_base = result.over
+            base = bases[key] = make_base(block, block.address + begin)
+        return make(base, block.address + result.offset)
     kind = class_of(script.device)
     whole = over_block(block, kind, (block.nbytes,), np.dtype(np.uint8), (1,))
     return np.ndarray.__new__(kind, result.shape, result.dtype, whole, result.offset, result.steps)

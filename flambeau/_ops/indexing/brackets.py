@@ -113,6 +113,10 @@ def get_general(self: Tensor, index: Any, key: Any = None) -> Tensor:
     """Any index, recorded or not. `key`: the index in NumPy's form, if it has one."""
     if self._stored is not None and among([self]):
         return _get_under_bits(self, index)
+    if key is not None and watch.active and watch.active == watch.devices:
+        found = _get_on_device(self, key)
+        if found is not None:
+            return found
     if key is not None and key is not index and not watch.active:
         found = _get_recorded(self, index)
         if found is not None:
@@ -213,6 +217,17 @@ def _check_zero_dim(data: np.ndarray, index: Any) -> None:
     if index.__class__ is slice:
         index_items.slice_step(index)
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+
+
+def _get_on_device(self: Tensor, key: Any) -> Any:
+    """The part of a tensor in a program with tensors on GPUs, where nothing else looks on; None
+    where it is recorded, or an error."""
+    if (self._requires_grad or rewritten.count) and grad_state.enabled:
+        return None
+    try:
+        return view_of(self, self._data[key])
+    except (IndexError, OverflowError, Unresolved, RuntimeError):
+        return None
 
 
 def wants_recording(tensor: Tensor) -> bool:

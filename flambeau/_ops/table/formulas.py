@@ -32,10 +32,13 @@ class LargeFormula:
         self.function = function
         self.names = names
         self.forms: dict[Any, Form | None] = {}
+        self.on_device: Any = None  # the same for tensors on GPUs; False: never one launch
 
     def __call__(self, *values: Any) -> Any:
         """The gradient, as `function` gives it."""
         if modes.grad.enabled or modes.watch.active:
+            if self.on_device is not False and modes.watch.active == modes.watch.devices:
+                return self._launched(values)
             return self.function(*values)
         key = _key(values)
         if key is None:
@@ -45,6 +48,17 @@ class LargeFormula:
             form = self.forms[key] = self._form(values)
         result = None if form is None else form.run(values)  # type: ignore[union-attr]
         return self.function(*values) if result is None else result
+
+    def _launched(self, values: tuple[Any, ...]) -> Any:
+        """The gradient by one launch on a GPU, if that is what it takes."""
+        if modes.grad.enabled:
+            return self.function(*values)
+        if self.on_device is None:
+            from flambeau._tensor.tensor import constructors
+
+            self.on_device = constructors["gradients_on_gpu"](self)
+        result = self.on_device(values)
+        return self.function(*values) if result is NotImplemented else result
 
     def _form(self, values: tuple[Any, ...]) -> Form | None:
         if len(self.forms) >= MOST_FORMS:
@@ -82,7 +96,7 @@ class Form:
         expression = traced(formula, values)
         used = sorted(parameters(expression))
         computed = OF_NUMPY.get(compute.name)
-        if computed is None or _steps(expression) < 2 or expression.op in ASKS:
+        if computed is None or steps(expression) < 2 or expression.op in ASKS:
             raise NotPointwise
         if not has_form(expression, used, computed):
             raise NotPointwise
@@ -108,11 +122,11 @@ class Form:
         return None if self.fusion.run(arrays, (out,)) is None else wrap(out)
 
 
-def _steps(node: Any) -> int:
+def steps(node: Any) -> int:
     """How many primitives an expression applies, counted no further than needed."""
     if not isinstance(node, Expr) or node.op in ("parameter", "constant"):
         return 0
-    return 1 + max((_steps(part) for part in node.args), default=0)
+    return 1 + max((steps(part) for part in node.args), default=0)
 
 
 # ---- tracing

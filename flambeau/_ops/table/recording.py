@@ -411,7 +411,7 @@ def _apply_text(plan: Plan, outputs: int) -> str:
         lines.append(f"    {name} = {_unpacking(plan, name)}(node, {position})")
     slots = _slots(plan)
     if plan.op.kind == "pointwise" and any(len(f.names) > 1 for f in plan.formulas):
-        lines += ["    try:", "        small = grad._data.size < LIMIT",
+        lines += ["    try:", "        small = grad._data.size < LIMIT and not watch.devices",
                   "    except NotStrided:", "        small = True"]  # fmt: skip
     names = []
     for position, formula in enumerate(plan.formulas):

@@ -41,6 +41,8 @@ OFTEN = 4
 """A size that is asked for more often gets a bin."""
 SPARE = 4
 """The part of all memory that `Allocator.spare` may be."""
+RESTLESS = 2
+"""Requests served by joining all pieces after which there are too many of them."""
 TOO_LARGE = 2
 """How many times as large as a request a piece is that had better wait for its own size."""
 NOBODY = 2
@@ -135,7 +137,7 @@ class Arena:
     def is_restless(self) -> bool:
         """Whether a loop seems to have blocks that only fit when pieces are joined every time: to
         cut them anew takes longer than all else that it asks for."""
-        return self.joins > OFTEN and self.pool is None
+        return self.joins > RESTLESS and self.pool is None
 
     def is_often(self, grains: int) -> bool:
         """Count a request, and say whether its size gets a bin."""

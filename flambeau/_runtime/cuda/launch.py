@@ -115,6 +115,14 @@ class Kernel:
 
 watching: Any = None
 """What is told of every launch (`_ops.cuda.repeating`), if something is."""
+
+
+def unseen() -> None:
+    """Say that work is put into a stream of which nothing else is told: it cannot be repeated."""
+    if watching is not None:
+        watching.is_whole = False
+
+
 KERNELS: dict[Any, Kernel] = {}
 
 

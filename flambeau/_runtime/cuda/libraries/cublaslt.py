@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt_numbers import Found
 from flambeau._runtime.cuda.libraries.foreign import Foreign, LibraryError, opened
@@ -210,6 +211,32 @@ class Plan:
             return
         with self.lock:
             self._launch(self._pointed(bias, aux), left, right, out, added, alpha, beta)
+
+    def on(self, device: int) -> Any:
+        """What does the same again: `again`, which is for the device that this is for."""
+        return self.again
+
+    def again(self, stream: int, left: Any, right: Any, out: Any, added: Any, bias: Any, aux: Any,
+              alpha: complex, beta: complex) -> None:  # fmt: skip
+        """The same on `stream`, the current one, for arrays or addresses; 0 for what there is not.
+
+        What is not simply one call of the library takes the long way.
+        """
+        plain = self.alone and not (self.takes_bias or self.takes_aux)
+        call = self.calls.get((0, 0, stream)) if plain else None
+        if call is None or not self.settled:
+            a, b, d, c, bias_at, aux_at = [
+                value if value.__class__ is int else address(value)
+                for value in (left, right, out, added, bias, aux)
+            ]
+            self.run(a, b, d, c, alpha, beta, bias_at, aux_at)
+            return
+        _, at_alpha = scalar(self.kind.dtype, alpha)
+        _, at_beta = scalar(self.kind.dtype, beta)
+        third = out if added.__class__ is int and not added else added
+        status = call(at_alpha, right, left, at_beta, third, out, stream)
+        if status:
+            raise self.lt.foreign.error("cublasLtMatmul", status)
 
     def _call(self, bias: int, aux: int) -> Any:
         """The library's function for these addresses and the current stream, with a description of

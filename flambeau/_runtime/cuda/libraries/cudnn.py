@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from flambeau._runtime.cuda import launch
 from flambeau._runtime.cuda.libraries import cudnn_numbers as numbers
 from flambeau._runtime.cuda.libraries import finding
 from flambeau._runtime.cuda.libraries.cublaslt import Unsupported
@@ -255,6 +256,7 @@ class Plan:
 
         `scratch`: the place of the result among them and its bytes, for measuring.
         """
+        launch.unseen()
         if not self.settled and scratch is not None and not capturing():
             self._settle(addresses, *scratch)
         self._launch(addresses)
