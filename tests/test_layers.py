@@ -37,7 +37,7 @@ LAYERS = [
         "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo",
         "ao", "distributed",
     },
-    {"debug", "library", "_C", "_jit_internal"},
+    {"debug", "library", "_C", "_functorch", "_jit_internal"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
         "_environment", "_notebook", "_warmup", "hook",
