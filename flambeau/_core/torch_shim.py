@@ -1,8 +1,8 @@
 """The distribution `torch` that stands in for PyTorch: its files, as texts.
 
 `flambeau provide-torch` writes them into an environment, and `packaging/torch-shim` builds a wheel
-of the same. They hold a module that `import torch` finds, which installs the import hook, and one for
-`import functorch`, a package that comes with PyTorch.
+of the same. They hold a module that `import torch` finds, which installs the import hook, and one
+for `import functorch`, a package that comes with PyTorch.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.batches import Batch, batched
 from flambeau.utils._pytree import (
     TreeSpec,
+    _broadcast_to_and_flatten,
     tree_flatten,
     tree_map_,
     tree_unflatten,
 )
-from flambeau.utils._pytree import _broadcast_to_and_flatten as _broadcast_to_and_flatten
 
 Dims = Any
 """An int, None, or a structure of them like that of what they are about."""
@@ -80,9 +80,7 @@ def _check_randomness(randomness: str) -> None:
 Inputs = tuple[int, list[int | None], list[Any], TreeSpec]
 
 
-def _process_batched_inputs(
-    in_dims: Dims, args: Sequence[Any], func: Callable[..., Any]
-) -> Inputs:
+def _process_batched_inputs(in_dims: Dims, args: Sequence[Any], func: Callable[..., Any]) -> Inputs:
     """The size of the batch; the dims, leaves and structure of the arguments."""
     name = _get_name(func)
     head = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
@@ -222,9 +220,10 @@ def _out_dims(func: Callable[..., Any], out_dims: Dims, results: list[Any], stru
                              "None or a python collection of ints representing where in the "
                              "outputs the vmapped dimension should appear.")  # fmt: skip
 
-    if out_dims is not None:
-        tree_map_(check, out_dims)
-    dims = [None] * len(results) if out_dims is None else _broadcast_to_and_flatten(out_dims, structure)
+    if out_dims is None:
+        return [None] * len(results)
+    tree_map_(check, out_dims)
+    dims = _broadcast_to_and_flatten(out_dims, structure)
     if dims is None:
         raise ValueError(f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
                          "compatible with the structure of `outputs`. out_dims has structure "

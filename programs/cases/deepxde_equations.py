@@ -21,7 +21,7 @@ net = dde.nn.FNN([1, 16, 16, 1], "tanh", "Glorot uniform")
 model = dde.Model(data, net)
 model.compile("adam", lr=0.01, metrics=["l2 relative error"])
 losses, _ = model.train(iterations=60, display_every=20, verbose=0)
-print("poisson", np.array(losses.loss_train).tolist(), np.array(losses.metrics_test).ravel().tolist())
+print("poisson", np.array(losses.loss_train).tolist(), np.ravel(losses.metrics_test).tolist())
 print("values", model.predict(np.array([[0.5], [-0.25]])).ravel().tolist())
 
 

@@ -14,11 +14,14 @@ from pytorch_forecasting.data import GroupNormalizer
 from pytorch_forecasting.metrics import SMAPE, QuantileLoss
 
 pl.seed_everything(0)
+QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False}
 random = np.random.default_rng(0)
 rows = []
 for series in "ab":
     values = np.sin(np.arange(40) / 4) + random.normal(scale=0.1, size=40) + 3
-    rows += [{"time": t, "series": series, "value": v, "day": str(t % 7)} for t, v in enumerate(values)]
+    rows += [
+        {"time": t, "series": series, "value": v, "day": str(t % 7)} for t, v in enumerate(values)
+    ]
 table = pd.DataFrame(rows)
 table["value"] = table["value"].astype(np.float32)
 training = TimeSeriesDataSet(
@@ -50,11 +53,25 @@ transformer = TemporalFusionTransformer.from_dataset(
     dropout=0.1, output_size=3, loss=QuantileLoss([0.1, 0.5, 0.9]), log_interval=-1,
 )  # fmt: skip
 print("transformer", sum(p.numel() for p in transformer.parameters()), trained(transformer, loader))
-found = transformer.predict(later, mode="raw", return_x=True, trainer_kwargs={"accelerator": "cpu", "logger": False, "enable_progress_bar": False})
+found = transformer.predict(
+    later,
+    mode="raw",
+    return_x=True,
+    trainer_kwargs=QUIET,
+)
 print("quantiles", found.output.prediction.mean((0, 1)).tolist())
 importance = transformer.interpret_output(found.output, reduction="sum")
 print("weights", importance["encoder_variables"].tolist())
-print("baseline", SMAPE()(Baseline().predict(later, trainer_kwargs={"accelerator": "cpu", "logger": False, "enable_progress_bar": False}), torch.cat([y[0] for _, y in later])).item())
+print(
+    "baseline",
+    SMAPE()(
+        Baseline().predict(
+            later,
+            trainer_kwargs=QUIET,
+        ),
+        torch.cat([y[0] for _, y in later]),
+    ).item(),
+)
 
 plain = TimeSeriesDataSet(
     table[table["time"] < 34], time_idx="time", target="value", group_ids=["series"],

@@ -31,7 +31,9 @@ prepare = Compose(
         EnsureChannelFirstd(keys, channel_dim="no_channel"),
         ScaleIntensityd("image"),
         RandFlipd(keys, prob=0.5, spatial_axis=0),
-        RandAffined(keys, prob=1.0, rotate_range=0.3, scale_range=0.1, mode=("bilinear", "nearest")),
+        RandAffined(
+            keys, prob=1.0, rotate_range=0.3, scale_range=0.1, mode=("bilinear", "nearest")
+        ),
         RandGaussianNoised("image", prob=0.5, std=0.05),
         ToTensord(keys),
     ]

@@ -62,12 +62,12 @@ print("vmap", batched.tolist())
 
 @tensorclass
 class Points:
-    where: torch.Tensor
+    place: torch.Tensor
     name: str
 
 
 points = Points(torch.arange(6.0).reshape(3, 2), "three", batch_size=[3])
-print("class", points[1].where.tolist(), points.name, points.shape)
+print("class", points[1].place.tolist(), points.name, points.shape)
 with tempfile.TemporaryDirectory() as folder:
     data.exclude("note").memmap(folder)
     again = TensorDict.load_memmap(folder)

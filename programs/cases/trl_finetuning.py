@@ -6,7 +6,7 @@ import torch
 from datasets import Dataset
 from peft import LoraConfig
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast, PrinterCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 WORDS = "<pad> <end> <unk> the a cat dog sees likes runs small big red blue and".split()
@@ -28,6 +28,11 @@ def decoder():
 
 def losses(trainer):
     return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+
+
+def steps(trainer):
+    trainer.remove_callback(PrinterCallback)  # it tells the time, too
+    trainer.train()
 
 
 def settings(kind, folder, **more):
@@ -61,7 +66,7 @@ with tempfile.TemporaryDirectory() as folder:
     model = decoder()
     trainer = SFTTrainer(model, settings(SFTConfig, folder), train_dataset=texts,
                          processing_class=tokenizer)  # fmt: skip
-    trainer.train()
+    steps(trainer)
     print("sft", losses(trainer))
     ids = tokenizer("the cat", return_tensors="pt").input_ids
     print("says", model.generate(ids, max_new_tokens=6, do_sample=False).tolist())
@@ -69,12 +74,12 @@ with tempfile.TemporaryDirectory() as folder:
     adapter = LoraConfig(r=4, target_modules=["c_attn"], task_type="CAUSAL_LM")
     trainer = SFTTrainer(decoder(), settings(SFTConfig, folder), train_dataset=texts,
                          processing_class=tokenizer, peft_config=adapter)  # fmt: skip
-    trainer.train()
+    steps(trainer)
     print("lora", losses(trainer))
 
     trainer = DPOTrainer(decoder(), decoder(), settings(DPOConfig, folder), train_dataset=pairs,
                          processing_class=tokenizer)  # fmt: skip
-    trainer.train()
+    steps(trainer)
     print("dpo", losses(trainer))
     print("margins", [round(entry["rewards/margins"], 6) for entry in trainer.state.log_history
                       if "rewards/margins" in entry])  # fmt: skip
