@@ -39,7 +39,7 @@ print(
     .mean()
     .item(),
 )
-print("loudness", F.loudness(wave, 8000).item())
+print("loudness", F.loudness(3 * wave, 8000).item())
 print("mu", F.mu_law_decoding(F.mu_law_encoding(wave.clamp(-1, 1), 64), 64).mean().item())
 print(
     "delta",

@@ -1,5 +1,6 @@
 """deepxde: networks that solve differential equations, and one that learns an operator."""
 
+import contextlib
 import os
 
 os.environ["DDE_BACKEND"] = "pytorch"
@@ -7,6 +8,13 @@ import deepxde as dde  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
+
+def compiled(model, *how, **settings):
+    with contextlib.redirect_stdout(None):  # it tells how long that takes
+        model.compile(*how, **settings)
+
+
+dde.config.set_default_float("float64")
 dde.config.set_random_seed(0)
 
 
@@ -19,7 +27,7 @@ edges = dde.icbc.DirichletBC(line, lambda x: 0, lambda _, on_boundary: on_bounda
 data = dde.data.PDE(line, poisson, edges, 16, 2, solution=lambda x: np.sin(np.pi * x), num_test=20)
 net = dde.nn.FNN([1, 16, 16, 1], "tanh", "Glorot uniform")
 model = dde.Model(data, net)
-model.compile("adam", lr=0.01, metrics=["l2 relative error"])
+compiled(model, "adam", lr=0.01, metrics=["l2 relative error"])
 losses, _ = model.train(iterations=60, display_every=20, verbose=0)
 print("poisson", np.array(losses.loss_train).tolist(), np.ravel(losses.metrics_test).tolist())
 print("values", model.predict(np.array([[0.5], [-0.25]])).ravel().tolist())
@@ -37,21 +45,21 @@ start = dde.icbc.IC(domain, lambda x: np.sin(np.pi * x[:, :1]), lambda _, on_ini
 data = dde.data.TimePDE(domain, heat, [walls, start], num_domain=20, num_boundary=8, num_initial=8)
 net = dde.nn.FNN([2, 12, 12, 1], "sin", "Glorot normal")
 model = dde.Model(data, net)
-model.compile("adam", lr=0.005, loss_weights=[1, 2, 2])
+compiled(model, "adam", lr=0.005, loss_weights=[1, 2, 2])
 losses, _ = model.train(iterations=40, display_every=20, verbose=0)
 print("heat", np.array(losses.loss_train).tolist())
 dde.optimizers.set_LBFGS_options(maxiter=5)
-model.compile("L-BFGS")
+compiled(model, "L-BFGS")
 losses, _ = model.train(verbose=0, display_every=5)
 print("lbfgs", np.array(losses.loss_train)[-1].tolist())
 
 dde.config.set_random_seed(2)
-points = np.linspace(0, 1, 8).astype(np.float32)[:, None]
-functions = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
-targets = (functions.sum(1, keepdims=True) * points.T).astype(np.float32)
+points = np.linspace(0, 1, 8).astype(np.float64)[:, None]
+functions = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float64)
+targets = (functions.sum(1, keepdims=True) * points.T).astype(np.float64)
 data = dde.data.TripleCartesianProd((functions, points), targets, (functions, points), targets)
 net = dde.nn.DeepONetCartesianProd([5, 16, 8], [1, 16, 8], "relu", "Glorot normal")
 model = dde.Model(data, net)
-model.compile("adam", lr=0.01)
+compiled(model, "adam", lr=0.01)
 losses, _ = model.train(iterations=30, display_every=10, verbose=0)
 print("operator", np.array(losses.loss_train).ravel().tolist())
