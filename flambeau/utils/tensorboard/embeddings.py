@@ -38,8 +38,8 @@ def write(log_dir: str, points: Any, metadata: Sequence[Any] | None, pictures: A
     if pictures is not None:
         assert len(points) == len(pictures), "#images should equal with #data points"
         height, width = _write_sprite(target / "sprite.png", make_np(pictures))
-        lines.append(f'  sprite {{\n    image_path: "{folder}/sprite.png"\n'
-                     f"    single_image_dim: {width}\n    single_image_dim: {height}\n  }}")  # fmt: skip
+        sizes = f"    single_image_dim: {width}\n    single_image_dim: {height}"
+        lines.append(f'  sprite {{\n    image_path: "{folder}/sprite.png"\n{sizes}\n  }}')
     _write_rows(target / "tensors.tsv", points.tolist())
     with Path(log_dir, CONFIG).open("a", encoding="utf-8") as file:
         file.write("embeddings {\n" + "\n".join(lines) + "\n}\n")
