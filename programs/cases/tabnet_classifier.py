@@ -1,5 +1,6 @@
 """pytorch-tabnet: attentive classification and regression of tables, pretraining, masks."""
 
+import contextlib
 import tempfile
 
 import numpy as np
@@ -21,7 +22,8 @@ print("importance", classifier.feature_importances_.tolist())
 explained, masks = classifier.explain(x[64:68])
 print("explained", explained.sum().item(), sorted(masks), masks[0].sum(1).tolist())
 with tempfile.TemporaryDirectory() as folder:
-    file = classifier.save_model(f"{folder}/kept")
+    with contextlib.redirect_stdout(None):  # it tells where
+        file = classifier.save_model(f"{folder}/kept")
     again = TabNetClassifier()
     again.load_model(file)
 print("kept", (again.predict(x[64:]) == classifier.predict(x[64:])).all())

@@ -54,7 +54,7 @@ def _held(value: Any) -> tuple[Any, Any]:
     if isinstance(value, str):
         return TEXT, value
     if isinstance(value, Tensor) and value.numel() == 1:  # type: ignore[attr-defined]
-        return NUMBER, float(value)
+        return NUMBER, value.item()  # type: ignore[attr-defined]
     if isinstance(value, (bool, int, float)):
         return NUMBER, float(value)
     raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
