@@ -5,13 +5,12 @@ import numpy as np
 import pandas as pd
 import torch
 from pytorch_forecasting import (
-    Baseline,
     NBeats,
     TemporalFusionTransformer,
     TimeSeriesDataSet,
 )
 from pytorch_forecasting.data import GroupNormalizer
-from pytorch_forecasting.metrics import SMAPE, QuantileLoss
+from pytorch_forecasting.metrics import QuantileLoss
 
 pl.seed_everything(0)
 QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False}
@@ -62,17 +61,6 @@ found = transformer.predict(
 print("quantiles", found.output.prediction.mean((0, 1)).tolist())
 importance = transformer.interpret_output(found.output, reduction="sum")
 print("weights", importance["encoder_variables"].tolist())
-print(
-    "baseline",
-    SMAPE()(
-        Baseline().predict(
-            later,
-            trainer_kwargs=QUIET,
-        ),
-        torch.cat([y[0] for _, y in later]),
-    ).item(),
-)
-
 plain = TimeSeriesDataSet(
     table[table["time"] < 34], time_idx="time", target="value", group_ids=["series"],
     max_encoder_length=12, max_prediction_length=4, time_varying_unknown_reals=["value"],
