@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from flambeau._tensor.conversion import from_numpy
@@ -85,7 +88,7 @@ def _cuda_version() -> int:
     return -1
 
 
-KERNELS = {
+KERNELS: dict[str, Callable[..., Any]] = {
     "_cuda_version": _cuda_version,
     "roi_align": roi_align,
     "ps_roi_align": ps_roi_align,
