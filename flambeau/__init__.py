@@ -22,7 +22,7 @@ from flambeau._tensor import interop as _interop  # attaches methods to Tensor
 from flambeau._tensor import queries as _queries  # attaches methods to Tensor
 from flambeau._tensor.conversion import from_numpy, tensor
 from flambeau._tensor.printing import set_printoptions
-from flambeau._tensor.storage import UntypedStorage
+from flambeau._tensor.storage import StorageBase, UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import (
     enable_grad,

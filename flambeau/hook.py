@@ -51,11 +51,18 @@ def _flambeau_name(name: str) -> str:
     """The module of ours that goes by another name: `torch.nn`, `safetensors.torch`."""
     if _is_torch(name):
         return PACKAGE + name.removeprefix("torch")
+    if _is_functorch(name):
+        return f"{PACKAGE}._functorch.{name}"
     return f"{PACKAGE}.serialization.{name}"
 
 
 def _is_safetensors(name: str) -> bool:
     return name == "safetensors" or name.startswith("safetensors.")
+
+
+def _is_functorch(name: str) -> bool:
+    """The package that comes with PyTorch; ours has no modules below it."""
+    return name == "functorch"
 
 
 def _within_import_statement() -> bool:
@@ -119,7 +126,7 @@ class TorchFinder(MetaPathFinder):
             return _spawn_spec(path)
         if _is_safetensors(fullname):
             return _stand_in_spec(fullname)
-        if not _is_torch(fullname):
+        if not _is_torch(fullname) and not _is_functorch(fullname):
             return None
         name = _flambeau_name(fullname)
         # A module that was made in memory has no __spec__, over which find_spec would stumble.
@@ -139,6 +146,7 @@ class TorchFinder(MetaPathFinder):
 
 
 _FINDER = TorchFinder()
+_ALIASED = _is_torch, _is_functorch, _is_safetensors
 
 
 def is_installed() -> bool:
@@ -180,7 +188,7 @@ def uninstall() -> None:
         return
     sys.meta_path.remove(_FINDER)
     sys.modules[PACKAGE].__name__ = PACKAGE
-    aliases = [name for name in sys.modules if _is_torch(name) or _is_safetensors(name)]
+    aliases = [name for name in sys.modules if any(is_ours(name) for is_ours in _ALIASED)]
     for name in aliases:
         if sys.modules[name] is sys.modules.get(_flambeau_name(name)):
             del sys.modules[name]

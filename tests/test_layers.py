@@ -31,13 +31,13 @@ LAYERS = [
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
-        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx",
+        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "_guards", "onnx",
     },
     {
         "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo",
         "ao", "distributed",
     },
-    {"debug", "library", "_C", "_jit_internal"},
+    {"debug", "library", "_C", "_functorch", "_jit_internal"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
         "_environment", "_notebook", "_warmup", "hook",

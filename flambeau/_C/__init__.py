@@ -53,6 +53,16 @@ def _are_functorch_transforms_active() -> bool:
     return bool(modes.stacks.levels)
 
 
+def _len_torch_function_stack() -> int:
+    """How many modes with `__torch_function__` are on."""
+    return len(modes.stacks.function_modes)
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode with `__torch_function__` is on."""
+    return bool(modes.stacks.function_modes)
+
+
 def _is_alias_of(self: Any, other: Any) -> bool:
     """Whether two tensors lie in one storage."""
     mine, others = self.untyped_storage(), other.untyped_storage()

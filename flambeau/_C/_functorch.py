@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._core.absent import absent_function
 from flambeau._core.missing import missing
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor
+from flambeau.func.batched import _add_batch_dim, _remove_batch_dim
 
 
 def is_batchedtensor(tensor: Tensor) -> bool:
@@ -33,8 +33,7 @@ def get_unwrapped(tensor: Tensor) -> Tensor:
     return data.value  # type: ignore[no-any-return]
 
 
-_add_batch_dim = absent_function("torch._C._functorch._add_batch_dim")
-_remove_batch_dim = absent_function("torch._C._functorch._remove_batch_dim")
+__all__ = ["_add_batch_dim", "_remove_batch_dim"]
 
 
 def __getattr__(name: str) -> Any:

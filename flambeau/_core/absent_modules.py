@@ -21,8 +21,6 @@ EXPORT = (
 )
 NAMES = {
     "_custom_ops": "custom_op get_ctx impl impl_abstract impl_backward impl_save_for_backward",
-    "_functorch": "",
-    "_functorch.vmap": "_maybe_remove_batch_dim",
     "_inductor": "aot_compile compile standalone_compile",
     "_inductor.config": "",
     "_inductor.utils": "",

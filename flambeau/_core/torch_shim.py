@@ -1,7 +1,8 @@
 """The distribution `torch` that stands in for PyTorch: its files, as texts.
 
 `flambeau provide-torch` writes them into an environment, and `packaging/torch-shim` builds a wheel
-of the same. They hold one module, which `import torch` finds: it installs the import hook.
+of the same. They hold a module that `import torch` finds, which installs the import hook, and one
+for `import functorch`, a package that comes with PyTorch.
 """
 
 from __future__ import annotations
@@ -24,6 +25,18 @@ from flambeau import hook  # noqa: E402
 
 if not hook.install():
     raise ImportError("flambeau's hook is not installed: another torch is imported already")
+'''
+
+FUNCTORCH = '''\
+"""`import functorch` gives flambeau's: the module goes, once the import hook is there."""
+
+import importlib
+import sys
+
+del sys.modules[__name__]
+import torch  # noqa: E402, F401
+
+importlib.import_module("functorch")
 '''
 
 METADATA = f"""\
@@ -65,10 +78,11 @@ def files(requires_flambeau: bool) -> dict[str, str]:
     metadata = METADATA + (REQUIRES_FLAMBEAU if requires_flambeau else "")
     return {
         "torch/__init__.py": MODULE,
+        "functorch/__init__.py": FUNCTORCH,
         f"{DIST_INFO}/METADATA": metadata,
         f"{DIST_INFO}/WHEEL": WHEEL,
         f"{DIST_INFO}/INSTALLER": "flambeau\n",
-        f"{DIST_INFO}/top_level.txt": "torch\n",
+        f"{DIST_INFO}/top_level.txt": "functorch\ntorch\n",
         f"{DIST_INFO}/entry_points.txt": ENTRY_POINTS,
     }
 

@@ -31,7 +31,13 @@ def _check_step(index: slice) -> None:
                            "supported")  # fmt: skip
 
 
-class UntypedStorage:
+class StorageBase:
+    """What is memory, however typed: programs ask `isinstance(x, torch.StorageBase)`."""
+
+    __slots__ = ()
+
+
+class UntypedStorage(StorageBase):
     """A block of memory that tensors view."""
 
     __slots__ = ("__dict__", "__weakref__", "array", "filename", "is_ours", "start")

@@ -26,6 +26,7 @@ from flambeau.backends import (
     openmp,
     opt_einsum,
 )
+from flambeau.backends._flags import bracketed as __allow_nonbracketed_mutation
 from flambeau.backends._flags import disable_global_flags, flags_frozen
 
 __all__ = [

@@ -1,4 +1,8 @@
-"""`vmap`: a function of examples as a function of batches."""
+"""`vmap`: a function of examples as a function of batches.
+
+This is `torch._functorch.vmap`, too: libraries with containers of their own (tensordict) put other
+functions in the place of `_process_batched_inputs`, `_create_batched_inputs`, `_unwrap_batched`.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,11 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.batches import Batch, batched
 from flambeau.utils._pytree import (
     TreeSpec,
+    _broadcast_to_and_flatten,
     tree_flatten,
     tree_map_,
     tree_unflatten,
 )
-from flambeau.utils._pytree import _broadcast_to_and_flatten as spread
 
 Dims = Any
 """An int, None, or a structure of them like that of what they are about."""
@@ -46,7 +50,7 @@ def vmap(func: Callable[..., Any], in_dims: Dims = 0, out_dims: Dims = 0,
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        size, dims, leaves, structure = inputs_of(func, in_dims, args)
+        size, dims, leaves, structure = _process_batched_inputs(in_dims, args, func)
         if chunk_size is None or chunk_size >= size:
             return _run(func, randomness, size, dims, leaves, structure, out_dims, kwargs)
         pieces = [
@@ -59,7 +63,7 @@ def vmap(func: Callable[..., Any], in_dims: Dims = 0, out_dims: Dims = 0,
     return wrapper
 
 
-def name_of(func: Callable[..., Any]) -> str:
+def _get_name(func: Callable[..., Any]) -> str:
     """What errors call a function."""
     return getattr(func, "__name__", repr(func))
 
@@ -76,9 +80,9 @@ def _check_randomness(randomness: str) -> None:
 Inputs = tuple[int, list[int | None], list[Any], TreeSpec]
 
 
-def inputs_of(func: Callable[..., Any], in_dims: Dims, args: Sequence[Any]) -> Inputs:
+def _process_batched_inputs(in_dims: Dims, args: Sequence[Any], func: Callable[..., Any]) -> Inputs:
     """The size of the batch; the dims, leaves and structure of the arguments."""
-    name = name_of(func)
+    name = _get_name(func)
     head = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(f"{head}: expected `in_dims` to be int or a (potentially nested) tuple "
@@ -88,7 +92,7 @@ def inputs_of(func: Callable[..., Any], in_dims: Dims, args: Sequence[Any]) -> I
                          "or you are trying to vmap over a function with no inputs. The latter is "
                          "unsupported.")  # fmt: skip
     leaves, structure = tree_flatten(tuple(args))
-    dims = spread(in_dims, structure)
+    dims = _broadcast_to_and_flatten(in_dims, structure)
     if dims is None:
         raise ValueError(f"{head}: in_dims is not compatible with the structure of `inputs`. "
                          f"in_dims has structure {tree_flatten(in_dims)[1]} but "
@@ -133,56 +137,77 @@ def _piece(leaves: list[Any], dims: list[int | None], start: int, count: int) ->
 def _run(func: Callable[..., Any], randomness: str, size: int, dims: list[int | None],
          leaves: list[Any], structure: TreeSpec, out_dims: Dims, kwargs: Any) -> Any:  # fmt: skip
     with batched(size, randomness) as level:
-        given = [enter(level, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)]
-        output = func(*tree_unflatten(given, structure), **kwargs)
-        return leave(level, output, out_dims, func)
+        given = _create_batched_inputs(dims, leaves, level, structure)
+        output = func(*given, **kwargs)
+        return _unwrap_batched(output, out_dims, level, size, func)
 
 
-def enter(level: Batch, leaf: Any, dim: int | None) -> Any:
+def _create_batched_inputs(flat_in_dims: list[int | None], flat_args: list[Any],
+                           vmap_level: Batch, args_spec: TreeSpec) -> Any:  # fmt: skip
+    """The arguments of the function, whose tensors stand for the examples along their dims."""
+    pairs = zip(flat_args, flat_in_dims, strict=True)
+    given = [leaf if dim is None else _add_batch_dim(leaf, dim, vmap_level) for leaf, dim in pairs]
+    return tree_unflatten(given, args_spec)
+
+
+def _add_batch_dim(tensor: Tensor, in_dim: int, level: Batch) -> Tensor:
     """The tensor that stands for the examples along a dim."""
-    if dim is None:
-        return leaf
     with level.apart():
-        whole = leaf if dim == 0 else ops.movedim(leaf, dim, 0)
+        whole = tensor if in_dim == 0 else ops.movedim(tensor, in_dim, 0)
         return level.standing_for(whole)
 
 
-def leave(level: Batch, output: Any, out_dims: Dims, func: Callable[..., Any]) -> Any:
+def _unwrap_batched(batched_outputs: Any, out_dims: Dims, vmap_level: Batch, batch_size: int,
+                    func: Callable[..., Any]) -> Any:  # fmt: skip
     """What results stand for, with the examples along `out_dims`."""
-    results, structure = tree_flatten(output)
-    places = _out_dims(func, out_dims, results, structure, output)
-    with level.apart():
-        return tree_unflatten(
-            [_left(level, r, dim, func) for r, dim in zip(results, places, strict=True)], structure
-        )
+    results, structure = tree_flatten(batched_outputs)
+    places = _out_dims(func, out_dims, results, structure, batched_outputs)
+    name = _get_name(func)
+    return tree_unflatten(
+        [
+            _maybe_remove_batch_dim(name, result, vmap_level, batch_size, dim)
+            for result, dim in zip(results, places, strict=True)
+        ],
+        structure,
+    )
 
 
-def _left(level: Batch, result: Any, dim: int | None, func: Callable[..., Any]) -> Any:
-    name = name_of(func)
-    if not isinstance(result, Tensor):
-        if dim is None:
-            return result
+def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: Batch, batch_size: int,
+                            out_dim: int | None) -> Any:  # fmt: skip
+    """What one result stands for; without `out_dim` it must not differ between examples."""
+    if not isinstance(batched_output, Tensor):
+        if out_dim is None:
+            return batched_output
         raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type "
-                         f"{type(result)}. Did you mean to set out_dims= to None for "
+                         f"{type(batched_output)}. Did you mean to set out_dims= to None for "
                          "output?")  # fmt: skip
-    entry = level.example(result)
-    whole: Any = result if entry is None else entry.value
-    is_batched = entry is not None and entry.is_batched
-    if dim is None:
-        if is_batched:
+    if out_dim is not None:
+        return _remove_batch_dim(batched_output, vmap_level, batch_size, out_dim)
+    with vmap_level.apart():
+        entry = vmap_level.example(batched_output)
+        if entry is None:
+            return batched_output
+        if entry.is_batched:
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when "
                              "out_dim is None")  # fmt: skip
-        return whole
-    if not is_batched:
-        whole = whole.unsqueeze(0).expand([level.size, *whole.shape])
-    if not modes.grad.enabled and whole.requires_grad:
-        whole = whole.detach()
-    return whole if dim == 0 else ops.movedim(whole, 0, dim)
+        return entry.value
+
+
+def _remove_batch_dim(tensor: Tensor, level: Batch, batch_size: int, out_dim: int) -> Tensor:
+    """What a tensor stands for, with the examples along a dim."""
+    with level.apart():
+        entry = level.example(tensor)
+        whole: Any = tensor if entry is None else entry.value
+        if entry is None or not entry.is_batched:
+            whole = whole.unsqueeze(0).expand([batch_size, *whole.shape])
+        if not modes.grad.enabled and whole.requires_grad:
+            whole = whole.detach()
+        return whole if out_dim == 0 else ops.movedim(whole, 0, out_dim)
 
 
 def _out_dims(func: Callable[..., Any], out_dims: Dims, results: list[Any], structure: TreeSpec,
               output: Any) -> list[int | None]:  # fmt: skip
-    name = name_of(func)
+    name = _get_name(func)
     if isinstance(output, Tensor):  # the most frequent case
         if out_dims is None or isinstance(out_dims, int):
             return [out_dims]
@@ -195,9 +220,10 @@ def _out_dims(func: Callable[..., Any], out_dims: Dims, results: list[Any], stru
                              "None or a python collection of ints representing where in the "
                              "outputs the vmapped dimension should appear.")  # fmt: skip
 
-    if out_dims is not None:
-        tree_map_(check, out_dims)
-    dims = [None] * len(results) if out_dims is None else spread(out_dims, structure)
+    if out_dims is None:
+        return [None] * len(results)
+    tree_map_(check, out_dims)
+    dims = _broadcast_to_and_flatten(out_dims, structure)
     if dims is None:
         raise ValueError(f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
                          "compatible with the structure of `outputs`. out_dims has structure "

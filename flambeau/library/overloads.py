@@ -372,11 +372,17 @@ class _Ops(ModuleType):
     def load_library(self, path: str) -> None:
         """Refuse: a compiled library of operators is written for PyTorch's own binary interface.
 
+        The one of torchvision is not needed: its operators are ours (`vision.py`).
+
         Raises:
-            OSError: always, as where PyTorch finds no such file; libraries of Python that bring
-                compiled operators are prepared for it.
+            OSError: as where PyTorch finds no such file; libraries of Python that bring compiled
+                operators are prepared for it.
         """
-        raise OSError(f"Could not load this library: {Path(path).absolute()}")
+        file = Path(path).absolute()
+        if file.parent.name in PROVIDED and file.name.partition(".")[0] == "_C":
+            getattr(self, file.parent.name)
+            return
+        raise OSError(f"Could not load this library: {file}")
 
     def import_module(self, module: str) -> None:
         """Import a module of Python that defines operators."""

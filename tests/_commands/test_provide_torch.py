@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flambeau._core.torch_shim import DIST_INFO, ENTRY_POINTS, MODULE
+from flambeau._core.torch_shim import DIST_INFO, ENTRY_POINTS, FUNCTORCH, MODULE
 from flambeau._version import TORCH_VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +76,11 @@ def test_import_torch_gives_flambeau(provided: Environment):
     assert told.splitlines() == [f"True True {TORCH_VERSION}", TORCH_VERSION]
 
 
+def test_functorch_comes_along(provided: Environment):
+    told = provided("-c", "import functorch, torch, flambeau; print(functorch.vmap is torch.vmap)")
+    assert told.splitlines() == ["True"]
+
+
 def test_installers_accept_it(provided: Environment):
     assert "No broken requirements" in provided("-m", "pip", "check")
     for requirement in ("torch>=2.1,<2.14", "torch==2.13.0"):
@@ -87,7 +92,7 @@ def test_undo_and_uninstall_leave_nothing(environment: Environment):
     before = environment.files()
     provide(environment)
     assert {Path(path).name for path in environment.files() - before} == {
-        "torch", DIST_INFO, "torchrun",
+        "torch", "functorch", DIST_INFO, "torchrun",
     }  # fmt: skip
     environment("-c", "import torch")
     assert "is gone" in provide(environment, "--undo")
@@ -141,6 +146,7 @@ def test_torchrun_and_modules(provided: Environment, tmp_path: Path):
 
 def test_the_wheel_project_says_the_same():
     assert (SHIM / "torch" / "__init__.py").read_text() == MODULE
+    assert (SHIM / "functorch" / "__init__.py").read_text() == FUNCTORCH
     project = (SHIM / "pyproject.toml").read_text()
     assert f'version = "{TORCH_VERSION}"' in project
     name, _, function = ENTRY_POINTS.splitlines()[1].partition(" = ")

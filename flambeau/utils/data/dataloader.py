@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from flambeau.utils.data.archives.order import Resumable
 from flambeau.utils.data.collate import default_collate, default_convert
 from flambeau.utils.data.dataset import Dataset, IterableDataset
+from flambeau.utils.data.fetch import DatasetKind as _DatasetKind
 from flambeau.utils.data.iterators import InProcess, LoaderIterator
 from flambeau.utils.data.progress import load_state, state_of
 from flambeau.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -104,7 +105,8 @@ class DataLoader(Generic[T_co]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
-        self._is_iterable = isinstance(dataset, IterableDataset)
+        iterable = isinstance(dataset, IterableDataset)
+        self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
         if self._is_iterable:
             _check_iterable(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
@@ -135,7 +137,7 @@ class DataLoader(Generic[T_co]):
             collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
-        self._told_length: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self._iterator: Any = None
         self._progress: Any = None  # of the last pass
         self._told: Any = None  # by load_state_dict, of the next pass
@@ -158,6 +160,10 @@ class DataLoader(Generic[T_co]):
     # ---- iterating
 
     @property
+    def _is_iterable(self) -> bool:
+        return self._dataset_kind == _DatasetKind.Iterable
+
+    @property
     def _auto_collation(self) -> bool:
         return self.batch_sampler is not None
 
@@ -175,7 +181,7 @@ class DataLoader(Generic[T_co]):
         if self._iterator is None:
             self._iterator = WithWorkers(self)
         else:
-            self._iterator.start()
+            self._iterator._reset(self)
         found: LoaderIterator = self._iterator
         return found
 
@@ -206,12 +212,12 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if not self._is_iterable:
             return len(self._index_sampler)
-        length = self._told_length = len(self.dataset)  # type: ignore[arg-type]
+        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return length
         if isinstance(self.dataset, Resumable):
             told = self.dataset.batches(self.batch_size, self.drop_last, self.num_workers)
-            self._told_length = told
+            self._IterableDataset_len_called = told
             return told
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 

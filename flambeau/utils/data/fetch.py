@@ -8,7 +8,7 @@ from typing import Any
 
 from flambeau._ops.table.namespace import ops
 from flambeau.utils.data.collate import default_collate
-from flambeau.utils.data.dataset import IterableDataset, Subset, TensorDataset
+from flambeau.utils.data.dataset import Subset, TensorDataset
 from flambeau.utils.data.duplicates import digest
 
 
@@ -142,9 +142,18 @@ class IterableFetcher(Fetcher):
         return f"after {self.count} samples of this iterator"
 
 
-def fetcher_for(dataset: Any, batched: bool, collate: Callable[[Any], Any],
-                drop_last: bool) -> Fetcher:  # fmt: skip
-    """The fetcher for a dataset of either kind."""
-    if isinstance(dataset, IterableDataset):
-        return IterableFetcher(dataset, batched, collate, drop_last)
-    return MapFetcher(dataset, batched, collate)
+class DatasetKind:
+    """Whether samples come by index or from an iterator. PyTorch's name is `_DatasetKind`."""
+
+    Map = 0
+    Iterable = 1
+
+    @staticmethod
+    def create_fetcher(
+        kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable[[Any], Any],
+        drop_last: bool,
+    ) -> Fetcher:  # fmt: skip
+        """The fetcher for a dataset of either kind."""
+        if kind == DatasetKind.Map:
+            return MapFetcher(dataset, auto_collation, collate_fn)
+        return IterableFetcher(dataset, auto_collation, collate_fn, drop_last)

@@ -54,14 +54,16 @@ class Progress:
 def base_seed_of(loader: Any) -> int:
     """What the workers' seeds are counted from: a new number from the loader's stream; of a pass
     that goes on, the one that was drawn for it."""
-    told = loader._told or {}
+    told = getattr(loader, "_told", None) or {}
     return told["base_seed"] if "base_seed" in told else random_seed(loader.generator)
 
 
 def progress_of(loader: Any, base_seed: int) -> Progress:
     """That of the pass that begins now, which is the one that `load_state_dict` was told."""
-    told, loader._told = loader._told, None
     found = Progress(base_seed)
+    if not hasattr(loader, "_told"):
+        return found  # an object of a library, with the attributes that PyTorch's loader has
+    told, loader._told = loader._told, None
     if not loader._is_iterable:
         found = ByIndex(loader, base_seed, told)
     elif isinstance(loader.dataset, Resumable):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flambeau.utils.data.dataset import IterableDataset
 from flambeau.utils.data.failures import Failure
-from flambeau.utils.data.fetch import Fetcher, fetcher_for
+from flambeau.utils.data.fetch import DatasetKind, Fetcher
 
 
 @dataclass
 class Work:
     """What a worker has to know; told once."""
 
+    kind: int
     dataset: Any
     batched: bool
     collate: Any
@@ -59,7 +59,9 @@ class Worker:
         try:
             if begun is not None:
                 work.dataset.begin(begun)
-            self.fetcher = fetcher_for(work.dataset, work.batched, work.collate, work.drop_last)
+            self.fetcher = DatasetKind.create_fetcher(
+                work.kind, work.dataset, work.batched, work.collate, work.drop_last
+            )
         except self.caught as error:
             self.wrong = Failure.of(error, self.where)
 
@@ -91,7 +93,7 @@ class Worker:
 
     def _nothing(self) -> tuple[str, Any]:
         """Why there is no data; said once of an iterable dataset, which is then at its end."""
-        if self.told and isinstance(self.work.dataset, IterableDataset):
+        if self.told and self.work.kind == DatasetKind.Iterable:
             return self._end()
         self.told = True
         return "failed", self.wrong

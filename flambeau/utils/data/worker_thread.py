@@ -13,7 +13,7 @@ from typing import Any
 from flambeau._core.generator import of_thread
 from flambeau._ops.random.draws import Generator
 from flambeau.utils.data.crews import Crew, Head
-from flambeau.utils.data.dataset import IterableDataset
+from flambeau.utils.data.fetch import DatasetKind
 from flambeau.utils.data.worker import Work, Worker
 from flambeau.utils.data.worker_info import WorkerInfo, set_worker_info
 from flambeau.utils.data.worker_process import GRACE
@@ -67,7 +67,7 @@ class WorkerThread(threading.Thread):
 
     def __init__(self, work: Work, results: Any, ended: threading.Event) -> None:
         super().__init__(daemon=True, name=f"flambeau-worker-{work.worker}")
-        if isinstance(work.dataset, IterableDataset):
+        if work.kind == DatasetKind.Iterable:
             work = dataclasses.replace(work, dataset=copy.copy(work.dataset))
         self.box: queue.SimpleQueue[Any] = queue.SimpleQueue()
         where = f"in DataLoader worker thread {work.worker}"

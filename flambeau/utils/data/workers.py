@@ -6,9 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flambeau.utils.data.crews import LOOK, Crew, Processes, Stalled
-from flambeau.utils.data.dataset import IterableDataset
 from flambeau.utils.data.duplicates import Watch
 from flambeau.utils.data.failures import Failure
+from flambeau.utils.data.fetch import DatasetKind
 from flambeau.utils.data.iterators import LoaderIterator
 from flambeau.utils.data.progress import progress_of
 from flambeau.utils.data.worker import Work
@@ -38,17 +38,17 @@ class WithWorkers(LoaderIterator):
         self.crew = self._crew()
         if loader.timeout:
             self.crew.give_up_after(loader.timeout)
-        self.start()
+        self._reset(loader, first_iter=True)
 
     def _crew(self) -> Crew:
         loader = self.loader
         kind: Any = Processes
-        if loader.worker_type == "thread":
+        if getattr(loader, "worker_type", "process") == "thread":
             from flambeau.utils.data.worker_thread import Threads as kind  # noqa: N813
         works = [
             Work(
-                loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last,
-                self.base_seed, loader.worker_init_fn, number, loader.num_workers,
+                self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn,
+                self._drop_last, self._base_seed, loader.worker_init_fn, number, loader.num_workers,
                 loader.prefetch_factor + SPARE,  # type: ignore[operator]
             )
             for number in range(loader.num_workers)
@@ -56,13 +56,13 @@ class WithWorkers(LoaderIterator):
         crew: Crew = kind(loader.multiprocessing_context, works)
         return crew
 
-    def start(self) -> None:
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
         """A pass over the data, with the workers that there are."""
-        loader = self.loader
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
         self.turn += 1
-        self.yielded = 0
-        self.progress = progress_of(loader, self.base_seed)
-        self.indices = self.progress.indices(iter(loader._index_sampler))
+        self._num_yielded = 0
+        self.progress = progress_of(loader, self._base_seed)
+        self._sampler_iter = self.progress.indices(iter(loader._index_sampler))
         self.progress.take_over()
         self.sent = self.next = 0
         self.owner: dict[int, int] = {}  # task -> worker, until its result is given
@@ -70,7 +70,7 @@ class WithWorkers(LoaderIterator):
         self.active = [True] * loader.num_workers
         self.waiting = [0] * loader.num_workers  # tasks without result, per worker
         self.last = self.progress.worker
-        watched = isinstance(self.dataset, IterableDataset) and self.progress.begun is None
+        watched = loader._dataset_kind == DatasetKind.Iterable and self.progress.begun is None
         self.watch = Watch(loader.num_workers if watched else 0)
         try:
             for _ in range(loader.prefetch_factor * loader.num_workers):  # type: ignore[operator]
@@ -84,7 +84,7 @@ class WithWorkers(LoaderIterator):
         if not any(self.active):
             return
         try:
-            index = next(self.indices)
+            index = self._next_index()
         except StopIteration:
             return
         worker = self._next_worker()
@@ -108,7 +108,7 @@ class WithWorkers(LoaderIterator):
         self.last = active[0]
         return self.last
 
-    def next_data(self) -> Any:
+    def _next_data(self) -> Any:
         """The result of the next task; those of workers that are at their end have none."""
         try:
             while True:
@@ -188,7 +188,7 @@ class WithWorkers(LoaderIterator):
     def close(self) -> None:
         """End the workers."""
         self.crew.close()
-        self.indices = iter(())
+        self._sampler_iter = iter(())
         self.next = self.sent
         self.arrived.clear()
         self.loader._iterator = None
