@@ -32,7 +32,13 @@ def _check_step(index: slice) -> None:
 
 
 class UntypedStorage:
-    """A block of memory that tensors view."""
+    """A block of memory that tensors view.
+
+    >>> import flambeau as torch
+    >>> storage = torch.ones(3).untyped_storage()
+    >>> storage.nbytes(), storage.tolist()[:4]
+    (12, [0, 0, 128, 63])
+    """
 
     __slots__ = ("__dict__", "__weakref__", "array", "filename", "is_ours", "start")
 

@@ -109,7 +109,15 @@ def _pairs_in_order(parameters: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
 
 
 class ParameterDict(Module):
-    """A dict of parameters; tensors put in become Parameters, other values are kept."""
+    """A dict of parameters; tensors put in become Parameters, other values are kept.
+
+    Each has a shape of its own; the dict is not called.
+
+    >>> import flambeau as torch
+    >>> weights = torch.nn.ParameterDict({"one": torch.zeros(2), "two": torch.ones(3)})
+    >>> list(weights), weights["two"].requires_grad
+    (['one', 'two'], True)
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

@@ -27,7 +27,12 @@ RecordScope = Enum(
 
 
 class ProfilerActivity(Enum):
-    """What to record. flambeau computes on the CPU; the others warn, as in PyTorch's CPU build."""
+    """What to record. flambeau computes on the CPU; the others warn, as in PyTorch's CPU build.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.ProfilerActivity.CPU.name
+    'CPU'
+    """
 
     CPU = 0
     XPU = 1
@@ -84,7 +89,12 @@ class ExperimentalConfig:
 
 
 def kineto_available() -> bool:
-    """Whether `torch.profiler` works."""
+    """Whether `torch.profiler` works.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.kineto_available()
+    True
+    """
     return True
 
 

@@ -325,7 +325,12 @@ def empty(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor with whatever was in its memory."""
+    """A tensor with whatever was in its memory.
+
+    >>> import flambeau as torch
+    >>> torch.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("empty", pin_memory)
     shape = shape_of(sizes if size is None else (size,), "empty")

@@ -157,7 +157,16 @@ UNPINNED = OPTIONS.replace("bool? pin_memory=False, ", "")
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
           layout: Any = None, device: Any = None,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """As `arange`, but with `end`, always in the default type, and not on the default device."""
+    """As `arange`, but with `end`, always in the default type, and not on the default device.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     x = torch.range(1, 3)
+    >>> x
+    tensor([1., 2., 3.])
+    """
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "

@@ -375,7 +375,13 @@ def _check_links(tensors: list[Any], given: list[list[int]]) -> None:
 @composite("chain_matmul(Tensor[] matrices) -> Tensor", autocast="cuda=lower", method=False,
            out_type=CHAIN_TYPE)  # fmt: skip
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """The product of matrices in the best order: the older form of `linalg.multi_dot`."""
+    """The product of matrices in the best order: the older form of `linalg.multi_dot`.
+
+    >>> import flambeau as torch
+    >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1))
+    tensor([[12.],
+            [12.]])
+    """
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for position, matrix in enumerate(matrices):
@@ -478,5 +484,11 @@ def linalg_matrix_exp(data: np.ndarray) -> np.ndarray:
 
 @composite("matrix_exp(Tensor self) -> Tensor")
 def matrix_exp(input: Any) -> Any:
-    """The exponential of square matrices."""
+    """The exponential of square matrices.
+
+    >>> import flambeau as torch
+    >>> torch.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return ops.linalg.matrix_exp(input)

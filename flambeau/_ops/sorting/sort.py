@@ -180,7 +180,13 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
 
 @composite("msort(Tensor self) -> Tensor", out_type=EXACT)
 def msort(input: Any, *, out: Any = None) -> Any:
-    """The elements in order along the first dim."""
+    """The elements in order along the first dim.
+
+    >>> import flambeau as torch
+    >>> torch.msort(torch.tensor([[3, 1], [2, 4]]))
+    tensor([[2, 1],
+            [3, 4]])
+    """
     return write(msort, out, ops.sort(input, 0)[0])
 
 

@@ -74,7 +74,15 @@ class Compiled:
 
 
 class ScriptFunction(Compiled):
-    """A compiled function: called like the Python function that it was made from."""
+    """A compiled function: called like the Python function that it was made from.
+
+    >>> import flambeau as torch
+    >>> @torch.jit.script
+    ... def twice(x):
+    ...     return x * 2
+    >>> type(twice).__name__, twice(torch.ones(1))
+    ('ScriptFunction', tensor([2.]))
+    """
 
     __module__ = "flambeau.jit"
 

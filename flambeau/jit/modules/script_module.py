@@ -76,6 +76,11 @@ class ScriptModule(Module):
 
     Once compiled, a module has its class type as `_type`; `_concrete` holds what else the compiler
     knows of it.
+
+    >>> import flambeau as torch
+    >>> model = torch.jit.script(torch.nn.Linear(2, 1))
+    >>> isinstance(model, torch.jit.ScriptModule), model(torch.ones(3, 2)).shape
+    (True, torch.Size([3, 1]))
     """
 
     _type: T.ClassType

@@ -13,7 +13,14 @@ from flambeau.nn.parameter import empty_parameter
 
 
 class RNNCellBase(Module):
-    """What the cells share. All weights start uniform on ±1/sqrt(hidden_size)."""
+    """What the cells share. All weights start uniform on ±1/sqrt(hidden_size).
+
+    >>> import flambeau as torch
+    >>> issubclass(torch.nn.GRUCell, torch.nn.RNNCellBase)
+    True
+    >>> torch.nn.RNNCellBase(3, 4, bias=False, num_chunks=1).weight_ih.shape
+    torch.Size([4, 3])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
     input_size: int
