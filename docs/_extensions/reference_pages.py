@@ -18,6 +18,7 @@ from docstring_text import inline, to_rst
 from instead import what_instead
 
 import flambeau
+from flambeau._core.absent import AbsentClass
 from flambeau._core.missing import torch_names
 
 NAMESPACES = {
@@ -120,7 +121,7 @@ def public_names(namespace: str) -> Iterator[Name]:
             value = getattr(where, name)
         except (AttributeError, RuntimeError):
             continue
-        if not inspect.ismodule(value):
+        if not (inspect.ismodule(value) or isinstance(value, AbsentClass)):
             yield Name(namespace, name, value)
 
 
@@ -242,10 +243,9 @@ def _absent(namespace: str) -> list[str]:
 
 def _is_there(dotted: str) -> bool:
     try:
-        find(dotted)
+        return not isinstance(find(dotted), AbsentClass)
     except (AttributeError, ImportError, RuntimeError):
         return False
-    return True
 
 
 def write(path: Path, lines: list[str]) -> None:

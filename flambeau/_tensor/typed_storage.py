@@ -436,7 +436,7 @@ def _element_of(cls: Any, dtype: dt.dtype | None) -> dt.dtype:
 def _legacy_class(name: str, dtype: dt.dtype) -> Any:
     doc = with_example(
         f"Makes typed storages of {dtype} elements: storages have no shape, only a size.",
-        f"len(torch.{name}(3))", "3",
+        f"issubclass(torch.{name}, torch.TypedStorage)", "True",
     )  # fmt: skip
     namespace = {"element": dtype, "__doc__": doc, "__module__": "torch"}
     return _LegacyMeta(name, (_LegacyStorage,), namespace)

@@ -31,6 +31,8 @@ def _line(key: Any, value: Any, element: str) -> str:
 class ParameterList(Module):
     """A list of parameters; tensors put in become Parameters, other values are kept.
 
+    Each has a shape of its own; the list is not called.
+
     >>> import flambeau as torch
     >>> held = torch.nn.ParameterList([torch.zeros(2), torch.zeros(3)])
     >>> [p.shape for p in held]

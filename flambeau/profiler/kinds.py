@@ -14,7 +14,12 @@ DeviceType = Enum(
     start=0,
     module="torch.autograd",
 )
-"""Where an event ran; with the numbers of PyTorch."""
+DeviceType.__doc__ = """Where an event ran; with the numbers of PyTorch.
+
+>>> import flambeau as torch
+>>> torch.autograd.DeviceType.CPU.value, torch.autograd.DeviceType.CUDA.value
+(0, 1)
+"""
 
 RecordScope = Enum(
     "RecordScope",

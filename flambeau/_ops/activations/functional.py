@@ -20,6 +20,8 @@ NO_BOOL = "Bool inputs not supported for hardtanh"
 def relu(input: Tensor, inplace: bool = False) -> Any:
     """`max(input, 0)`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
@@ -47,6 +49,8 @@ def relu6_(input: Tensor) -> Any:
 def functional_relu6(input: Tensor, inplace: bool = False) -> Any:
     """The input kept from 0 to 6.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.relu6(torch.tensor([-1., 2., 8.]))
     tensor([0., 2., 6.])
@@ -60,6 +64,8 @@ def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Any:
     """The input kept from `min_val` to `max_val`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.hardtanh(torch.tensor([-2., 0.5, 2.]))
@@ -87,6 +93,8 @@ def _check_bounded(input: Tensor, low: float) -> None:
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """The input where it is above the threshold, else `value`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0., -5.)
     tensor([-5.,  2.])
@@ -101,6 +109,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """The input where it is positive, else `negative_slope * input`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0]), 0.1)
     tensor([-0.1000])
@@ -114,6 +124,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """The input where it is positive, else `alpha * (exp(input) - 1)`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.elu(torch.tensor([-1.0]))
     tensor([-0.6321])
@@ -125,6 +137,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 def selu(input: Tensor, inplace: bool = False) -> Any:
     """`elu` with the constants that keep mean 0 and variance 1.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.selu(torch.tensor([-1., 1.]))
     tensor([-1.1113,  1.0507])
@@ -135,6 +149,8 @@ def selu(input: Tensor, inplace: bool = False) -> Any:
 @composite("celu(Tensor self, float alpha=1.0, bool inplace=False) -> Tensor", namespace=SPACE)
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.celu(torch.tensor([-1., 2.]))
@@ -149,6 +165,8 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
           inplace: bool = False) -> Any:  # fmt: skip
     """Leaky ReLU with random slopes; their mean when not training.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.rrelu(torch.tensor([-1., 1.]), 0.1, 0.3)
     tensor([-0.2000,  1.0000])
@@ -162,6 +180,8 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 def silu(input: Tensor, inplace: bool = False) -> Any:
     """`input * sigmoid(input)`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.silu(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
@@ -172,6 +192,8 @@ def silu(input: Tensor, inplace: bool = False) -> Any:
 @composite("mish(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def mish(input: Tensor, inplace: bool = False) -> Any:
     """`input * tanh(softplus(input))`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.mish(torch.tensor([0., 1.]))
@@ -184,6 +206,8 @@ def mish(input: Tensor, inplace: bool = False) -> Any:
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
     """`(input + 3) / 6`, kept from 0 to 1.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.hardsigmoid(torch.tensor([-4., 0., 1.5]))
     tensor([0.0000, 0.5000, 0.7500])
@@ -194,6 +218,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
 @composite("hardswish(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def hardswish(input: Tensor, inplace: bool = False) -> Any:
     """`input * hardsigmoid(input)`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.hardswish(torch.tensor([1., 4.]))
@@ -206,6 +232,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
            elementwise=True)  # fmt: skip
 def gelu(input: Tensor, *, approximate: str = "none") -> Any:
     """`x * Phi(x)`; with `approximate="tanh"`, by the tanh formula.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.gelu(torch.tensor([-1.0, 2.0]))
@@ -221,6 +249,8 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Any:
 @composite("softshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
     """The input moved towards 0 by `lambd`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.softshrink(torch.tensor([-1., 0.2, 1.]))
@@ -250,6 +280,8 @@ def glu(input: Tensor, dim: int = -1) -> Any:
 def tanh(input: Tensor) -> Any:
     """The hyperbolic tangent.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.tanh(torch.tensor([0., 1.]))
     tensor([0.0000, 0.7616])
@@ -261,6 +293,8 @@ def tanh(input: Tensor) -> Any:
 def sigmoid(input: Tensor) -> Any:
     """`1 / (1 + exp(-input))`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.sigmoid(torch.tensor([0., 2.]))
     tensor([0.5000, 0.8808])
@@ -271,6 +305,8 @@ def sigmoid(input: Tensor) -> Any:
 @composite("hardshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Any:
     """The input, and 0 from `-lambd` to `lambd`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 1.]))

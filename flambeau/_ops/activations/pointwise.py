@@ -226,6 +226,8 @@ SELU_SCALE = 1.0507009873554804934193349852946
 def selu(input: Tensor) -> Any:
     """`elu` with the constants that keep mean 0 and variance 1.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.selu(torch.tensor([-1., 1.]))
     tensor([-1.1113,  1.0507])
@@ -235,6 +237,8 @@ def selu(input: Tensor) -> Any:
 
 def selu_(input: Tensor) -> Any:
     """`selu` in place.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([-1., 1.])
@@ -248,6 +252,8 @@ def selu_(input: Tensor) -> Any:
 def celu(input: Tensor, alpha: float = 1.0) -> Any:
     """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.celu(torch.tensor([-1.0, 1.0]))
     tensor([-0.6321,  1.0000])
@@ -258,6 +264,8 @@ def celu(input: Tensor, alpha: float = 1.0) -> Any:
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Any:
     """`celu` in place.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([-1., 2.])
@@ -461,6 +469,8 @@ def logsigmoid(self: Any) -> Any:
 def softsign(input: Tensor) -> Any:
     """`x / (1 + |x|)`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.softsign(torch.tensor([-1., 3.]))
     tensor([-0.5000,  0.7500])
@@ -471,6 +481,8 @@ def softsign(input: Tensor) -> Any:
 @composite("tanhshrink(Tensor self) -> Tensor", namespace="nn.functional")
 def tanhshrink(input: Tensor) -> Any:
     """`x - tanh(x)`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.tanhshrink(torch.tensor([0., 1.]))
@@ -495,6 +507,8 @@ def prelu_kernel(self: Any, weight: Any) -> Any:
 @composite("prelu(Tensor self, Tensor weight) -> Tensor", autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """The input where it is positive, else multiplied by a weight for all or for each channel.
+
+    Shapes: input (N, C, *) with weight (C,), or any with weight (1,).
 
     >>> import flambeau as torch
     >>> torch.prelu(torch.tensor([-2., 3.]), torch.tensor([0.5]))
@@ -586,6 +600,8 @@ def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training:
           generator: Any = None) -> Any:  # fmt: skip
     """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.rrelu(torch.tensor([-1., 1.]), 0.1, 0.3)
     tensor([-0.2000,  1.0000])
@@ -610,6 +626,8 @@ def _in_rows(result: Any) -> Any:
 def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
            generator: Any = None) -> Any:  # fmt: skip
     """`rrelu` in place. Bounds that are infinite count where an element is not positive.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([-1., 1.])

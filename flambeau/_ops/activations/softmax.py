@@ -233,6 +233,8 @@ def functional_log_softmax(
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The softmax of `-input`.
 
+    The shape stays.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.softmin(torch.zeros(2), dim=0)
     tensor([0.5000, 0.5000])
@@ -266,6 +268,8 @@ def gumbel_softmax(
     logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Any:
     """Samples of the Gumbel-softmax distribution; `hard` ones are one-hot, gradients soft.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> _ = torch.manual_seed(0)

@@ -121,7 +121,7 @@ def can_cast(from_: dt.dtype, to: dt.dtype) -> bool:
 
 @composite("is_tensor(Tensor self) -> bool", method=False)
 def is_tensor(obj: Any) -> bool:
-    """Whether an object is a tensor.
+    """Whether an object is a tensor, of whatever shape.
 
     >>> import flambeau as torch
     >>> torch.is_tensor([1, 2])
@@ -132,7 +132,7 @@ def is_tensor(obj: Any) -> bool:
 
 @composite("is_storage(Tensor self) -> bool", method=False)
 def is_storage(obj: Any, /) -> bool:
-    """Whether an object is a storage.
+    """Whether an object is a storage, which has no shape.
 
     >>> import flambeau as torch
     >>> torch.is_storage(torch.ones(1).untyped_storage()), torch.is_storage(torch.ones(1))
@@ -143,7 +143,7 @@ def is_storage(obj: Any, /) -> bool:
 
 @composite("typename(Tensor self) -> str", method=False)
 def typename(obj: Any, /) -> str:
-    """The name of a tensor's type (`torch.FloatTensor`), or of any object's class, in full.
+    """The name of a tensor's type (`torch.FloatTensor`, for any shape), or of any object's class.
 
     Functions, classes and modules are named themselves. Builtins are named without a module.
 
@@ -272,6 +272,8 @@ def _is_all_true(self: Tensor) -> Any:
 @composite("is_nonzero(Tensor self) -> bool")
 def is_nonzero(input: Tensor) -> bool:
     """Whether a tensor of one element is not zero.
+
+    Shape () or any other of one element.
 
     >>> import flambeau as torch
     >>> torch.is_nonzero(torch.tensor([0.0])), torch.is_nonzero(torch.tensor(2))

@@ -112,6 +112,8 @@ def _checked_factor(name: str, other: Any, alpha: Any) -> Any:
 def rsub(input: Tensor, other: Any, number: Any = None, *, alpha: Any = 1) -> Any:
     """`other - alpha * input`: subtraction with its operands exchanged.
 
+    The shapes broadcast.
+
     Beside a number, `alpha` may be given by position, too.
 
     >>> import flambeau as torch
@@ -386,6 +388,8 @@ def square(self: Any) -> Any:
 @composite("positive(Tensor self) -> Tensor")
 def positive(input: Any) -> Any:
     """The tensor itself. Not defined for bool.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> torch.positive(torch.tensor([-1.0]))

@@ -264,6 +264,8 @@ def _numbers_for_scalars(min: Any, max: Any) -> tuple[Any, Any]:
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Keep elements from `min` to `max`, numbers or tensors; None is no bound.
 
+    The result has the shape of `input`, with which bounds that are tensors broadcast.
+
     The gradient passes at the bounds themselves.
 
     >>> import flambeau as torch
@@ -396,6 +398,8 @@ def _check_heaviside(input: Tensor, values: Tensor, out: Any = None) -> None:
 @composite("heaviside.step(Tensor self, Tensor values) -> Tensor")
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
     """0 where `input` is negative, 1 where it is positive, `values` where it is 0.
+
+    The shapes broadcast.
 
     >>> import flambeau as torch
     >>> torch.heaviside(torch.tensor([-1.0, 0.0, 1.0]), torch.tensor([0.5]))

@@ -45,6 +45,8 @@ def imaginary_part(data: np.ndarray) -> np.ndarray:
 def real(input: Tensor) -> Any:
     """The real part: a view of a complex tensor; a real tensor itself.
 
+    The shape stays.
+
     >>> import flambeau as torch
     >>> torch.real(torch.tensor([1 + 2j]))
     tensor([1.])
@@ -58,6 +60,8 @@ def real(input: Tensor) -> Any:
 @composite("imag(Tensor(a) self) -> Tensor(a)", method=False)
 def imag(input: Tensor) -> Any:
     """The imaginary part: a view of a complex tensor.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> torch.imag(torch.tensor([1 + 2j]))
@@ -224,6 +228,8 @@ def neg_view(data: np.ndarray) -> np.ndarray:
 def conj(input: Tensor) -> Any:
     """The conjugate of a complex tensor, a view of its memory; a real tensor itself.
 
+    The shape stays.
+
     >>> import flambeau as torch
     >>> torch.conj(torch.tensor([1 + 2j])).resolve_conj()
     tensor([1.-2.j])
@@ -241,6 +247,8 @@ def _is_complex(input: Tensor) -> bool:
 @composite("conj_physical(Tensor self) -> Tensor")
 def conj_physical(input: Tensor, *, out: Any = None) -> Any:
     """The conjugate in new memory; a real tensor itself.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> torch.conj_physical(torch.tensor([1 + 2j]))
@@ -267,6 +275,8 @@ def conj_physical_(input: Tensor) -> Tensor:
 def resolve_conj(input: Tensor) -> Any:
     """A conjugate view as a copy in new memory; any other tensor itself.
 
+    The shape stays.
+
     >>> import flambeau as torch
     >>> view = torch.tensor([1 + 2j]).conj()
     >>> view.is_conj(), torch.resolve_conj(view).is_conj()
@@ -278,6 +288,8 @@ def resolve_conj(input: Tensor) -> Any:
 @composite("resolve_neg(Tensor(a) self) -> Tensor(a)")
 def resolve_neg(input: Tensor) -> Any:
     """A negative view as a copy in new memory; any other tensor itself.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> view = torch.tensor([1 + 2j]).conj().imag
@@ -386,6 +398,8 @@ def _check_complex_out(result: Tensor, out: Any) -> None:
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
     """A complex tensor from its parts, of one float type.
 
+    The shapes broadcast.
+
     >>> import flambeau as torch
     >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
     tensor([1.+2.j])
@@ -398,6 +412,8 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
 @composite("polar(Tensor abs, Tensor angle) -> Tensor", autocast="cpu=float32", method=False)
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
     """A complex tensor from absolute values and angles, of one float type.
+
+    The shapes broadcast.
 
     >>> import flambeau as torch
     >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))

@@ -215,6 +215,8 @@ def logit_inside(self: Any, eps: Any) -> Any:
 def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
     """`log(x / (1 - x))`, of the input kept within eps and 1 - eps where eps is given.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.special.logit(torch.tensor([0.5]))
     tensor([0.])
@@ -414,6 +416,8 @@ def _wide(value: Any) -> Any:
 @composite("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """A power in double precision, whatever the types of the arguments.
+
+    The shapes broadcast.
 
     >>> import flambeau as torch
     >>> torch.float_power(torch.tensor([2, 3]), 2)

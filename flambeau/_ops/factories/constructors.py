@@ -54,6 +54,8 @@ def _over_gpu(data: Any) -> Tensor:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor over the memory of `data` where possible (tensors, arrays), else a copy.
 
+    It has the shape of the data.
+
     >>> import flambeau as torch
     >>> torch.as_tensor([1, 2])
     tensor([1, 2])
@@ -86,6 +88,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
             requires_grad: bool | None = None) -> Any:  # fmt: skip
     """A tensor from a tensor, array, buffer, DLPack or sequences; shares memory if it can.
+
+    It has the shape of the data.
 
     `copy=True` always copies; `copy=False` raises where sharing is impossible.
 
@@ -185,6 +189,8 @@ def _shared(obj: Any, dtype: Any) -> tuple[Any, bool]:
 def frombuffer(buffer: Any, *, dtype: Any = None, count: int = -1, offset: int = 0,
                requires_grad: bool = False) -> Tensor:  # fmt: skip
     """A one-dimensional tensor over the memory of a buffer such as a bytearray.
+
+    Shape [count]; by default, of all that is in the buffer.
 
     >>> import flambeau as torch
     >>> torch.frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)

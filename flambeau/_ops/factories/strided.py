@@ -37,6 +37,8 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
                   requires_grad: bool = False) -> Tensor:  # fmt: skip
     """An uninitialised tensor with strides of your choice.
 
+    Its shape is `size`.
+
     >>> import flambeau as torch
     >>> torch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)

@@ -211,10 +211,10 @@ def set_default_tensor_type(t: Any) -> None:
         TypeError: it is no floating-point type of tensor.
 
     >>> import flambeau as torch
-    >>> torch.set_default_tensor_type(torch.DoubleTensor)
+    >>> torch.set_default_dtype(torch.float64)  # the way of today
     >>> torch.tensor([1.0]).dtype
     torch.float64
-    >>> torch.set_default_tensor_type(torch.FloatTensor)
+    >>> torch.set_default_dtype(torch.float32)
     """
     if isinstance(t, str) and ".cuda." in t:
         warn_once(OLD_DEFAULT)

@@ -68,6 +68,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
          align_to_window: bool | None = None) -> Any:  # fmt: skip
     """The spectra `(..., frequencies, frames)` of windows `hop_length` apart over a signal.
 
+    Shapes: from (B, L) or (L,) to (B, frequencies, frames) or (frequencies, frames).
+
     With `center` frame t is centred at t * hop_length, the signal being padded at both ends.
     `onesided` keeps the n_fft // 2 + 1 frequencies that say all about real signals.
 
@@ -157,6 +159,8 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
           onesided: bool | None = None, length: int | None = None,
           return_complex: bool = False) -> Any:  # fmt: skip
     """The signal whose `stft` comes closest to the given spectra (Griffin and Lim 1984).
+
+    Shapes: from (B, frequencies, frames) or (frequencies, frames) to (B, L) or (L,).
 
     Frames are windowed again, added up where they overlap, and divided by the sum of the squared
     windows. `length` cuts or fills the result.

@@ -92,6 +92,8 @@ def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: i
                  align_corners: bool) -> Any:  # fmt: skip
     """`grid_sample` with its modes as numbers, in the order in which torch's words list them.
 
+    Shapes: input (N, C, *spatial), grid (N, *output, rank), result (N, C, *output).
+
     >>> import flambeau as torch
     >>> grid = torch.tensor([[[[-1., -1.], [0., 0.]]]])
     >>> torch.grid_sampler(torch.tensor([[[[1., 2.], [3., 4.]]]]), grid, 0, 0, True)

@@ -258,6 +258,8 @@ def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str =
              align_corners: bool | None = None) -> Any:  # fmt: skip
     """`interpolate` under its older name.
 
+    From shape (N, C, *spatial) to (N, C, *size).
+
     >>> import flambeau as torch
     >>> import warnings
     >>> with warnings.catch_warnings():
@@ -275,6 +277,8 @@ def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str =
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """`interpolate` with mode 'nearest'.
 
+    From shape (N, C, *spatial) to (N, C, *size).
+
     >>> import flambeau as torch
     >>> import warnings
     >>> with warnings.catch_warnings():
@@ -291,6 +295,8 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
            " -> Tensor", namespace="nn.functional")  # fmt: skip
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """`interpolate` with mode 'bilinear' and `align_corners`.
+
+    From shape (N, C, H, W) to (N, C, *size).
 
     >>> import flambeau as torch
     >>> import warnings
@@ -366,6 +372,8 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
          stride: Any = 1) -> Any:  # fmt: skip
     """The transposed map of `unfold`: columns added up where their blocks lie.
+
+    From shape (N, C * product of the kernel, blocks) to (N, C, *output_size).
 
     >>> import flambeau as torch
     >>> columns = torch.ones(1, 4, 4)

@@ -157,6 +157,8 @@ def _check_normed(dtype: Any) -> None:
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows at `indices` whose norm is above `max_norm` down to it, in place.
 
+    Shapes: weight [V, D], indices [*].
+
     >>> import flambeau as torch
     >>> weight = torch.tensor([[3., 4.], [0., 1.]])
     >>> torch.embedding_renorm_(weight, torch.tensor([0]), 1.0, 2.0)
@@ -394,6 +396,8 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> Any:
     """Sums (mode 0), means (1) or maxima (2) of bags of rows that start at `offsets`.
+
+    Shapes: weight [V, D], indices [K], offsets [B]; the first result is [B, D].
 
     >>> import flambeau as torch
     >>> weight, indices = torch.tensor([[1.], [2.], [3.]]), torch.tensor([0, 1, 2])

@@ -322,6 +322,8 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
 def argwhere(input: Any) -> Any:
     """The positions of the elements that are not zero, one row each.
 
+    Shape [number of those elements, number of dims].
+
     >>> import flambeau as torch
     >>> torch.argwhere(torch.tensor([[0, 1], [2, 0]]))
     tensor([[0, 1],

@@ -309,7 +309,7 @@ def scatter_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.nda
     """A copy in which values are combined at positions: sum, prod, mean, amax or amin; max and min
     are other names of these, without a gradient.
 
-    The shape of `input`. In every dim `index` is at most as large as `src`, and as `input` in all but
+    The shape of `input`. In every dim `index` is at most as large as `src`, and as `input`, but for
     `dim`.
 
     >>> import flambeau as torch

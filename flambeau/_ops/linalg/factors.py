@@ -108,6 +108,8 @@ def lu_factor_ex(a: np.ndarray, pivot: bool, check_errors: bool) -> tuple[np.nda
 def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """(LU, pivots) with A = P L U; an error where U has a zero on its diagonal.
 
+    Shapes for A (*, m, n): LU the same, pivots (*, min(m, n)).
+
     >>> import flambeau as torch
     >>> factors, pivots = torch.linalg.lu_factor(torch.eye(2))
     >>> pivots
@@ -122,10 +124,12 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
 def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """(LU, pivots), and info where asked for: the older form of `linalg.lu_factor_ex`.
 
+    Shapes for A (*, m, n): LU the same, pivots (*, min(m, n)), info (*).
+
     >>> import flambeau as torch
-    >>> torch.lu(torch.tensor([[2., 1.], [4., 3.]]))
-    (tensor([[ 4.0000,  3.0000],
-            [ 0.5000, -0.5000]]), tensor([2, 2], dtype=torch.int32))
+    >>> torch.linalg.lu_factor(torch.tensor([[2., 1.], [4., 3.]])).LU  # the way of today
+    tensor([[ 4.0000,  3.0000],
+            [ 0.5000, -0.5000]])
     """
     result = ops._lu_with_info(input, pivot)
     return write(lu, out, result if get_infos else tuple(result[:2]))
@@ -262,6 +266,8 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint:
     """X with A X = B, X A = B or (adjoint) A^H X = B from A's LU. Complex solutions of X A = B are
     conjugate views, unless they are empty.
 
+    Shapes: LU (*, n, n), pivots (*, n), B and X (*, n, k), or (*, k, n) where X A = B.
+
     >>> import flambeau as torch
     >>> a, b = torch.tensor([[2., 1.], [4., 3.]]), torch.tensor([[4.], [10.]])
     >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b)
@@ -286,9 +292,11 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint:
 def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """X with A X = input from A's LU: the older form of `linalg.lu_solve`.
 
+    Shapes: input and X (*, n, k), LU (*, n, n), pivots (*, n).
+
     >>> import flambeau as torch
     >>> a, b = torch.tensor([[2., 1.], [4., 3.]]), torch.tensor([[4.], [10.]])
-    >>> torch.lu_solve(b, *torch.linalg.lu_factor(a))
+    >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b)  # the way of today
     tensor([[1.],
             [2.]])
     """
@@ -359,6 +367,8 @@ def _qr_tall(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
 def linalg_qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, ...]:
     """(Q, R) with A = Q R; mode is "reduced", "complete" or "r" (Q is empty).
 
+    Shapes for A (*, m, n), with k = min(m, n), or m if "complete": Q (*, m, k), R (*, k, n).
+
     >>> import flambeau as torch
     >>> q, r = torch.linalg.qr(torch.ones(3, 2))
     >>> q.shape, r.shape
@@ -372,8 +382,10 @@ def linalg_qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, ...]:
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """(Q, R): the older form of `linalg.qr`.
 
+    Shapes for A (*, m, n), with k = min(m, n): Q (*, m, k), R (*, k, n).
+
     >>> import flambeau as torch
-    >>> q, r = torch.qr(torch.tensor([[3., 1.], [4., 2.]]))
+    >>> q, r = torch.linalg.qr(torch.tensor([[3., 1.], [4., 2.]]))  # the way of today
     >>> r.abs()
     tensor([[5.0000, 2.2000],
             [0.0000, 0.4000]])
@@ -397,6 +409,8 @@ OLD_QR = (
 })  # fmt: skip
 def geqrf(a: np.ndarray) -> tuple[np.ndarray, ...]:
     """(reflectors below R, tau), as LAPACK's geqrf.
+
+    Shapes: from (*, m, n) to the same and (*, min(m, n)).
 
     >>> import flambeau as torch
     >>> torch.geqrf(torch.tensor([[3., 1.], [4., 2.]])).a.shape
@@ -490,6 +504,8 @@ def householder_product(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
            out_type=castable("torch.linalg.householder_product"))  # fmt: skip
 def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
     """`linalg.householder_product` by its LAPACK name.
+
+    Shapes: reflectors (*, m, n), tau (*, k), result (*, m, n).
 
     >>> import flambeau as torch
     >>> a = torch.tensor([[3., 1.], [4., 2.]])

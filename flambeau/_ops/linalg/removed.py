@@ -13,6 +13,8 @@ HEAD = "This function was deprecated since version 1.9 and is now removed."
 def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
     """Removed: see `linalg.eigh` and `linalg.eigvalsh`.
 
+    Raises RuntimeError, whatever the shapes.
+
     >>> import flambeau as torch
     >>> try:
     ...     torch.symeig(torch.eye(2))
@@ -30,6 +32,8 @@ def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: A
 @composite("eig(Tensor self, bool eigenvectors=False) -> (Tensor, Tensor)")
 def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
     """Removed: see `linalg.eig` and `linalg.eigvals`.
+
+    Raises RuntimeError, whatever the shapes.
 
     >>> import flambeau as torch
     >>> try:
@@ -49,6 +53,8 @@ def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) 
 def lstsq(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
     """Removed: see `linalg.lstsq`.
 
+    Raises RuntimeError, whatever the shapes.
+
     >>> import flambeau as torch
     >>> try:
     ...     torch.lstsq(torch.ones(2, 1), torch.eye(2))
@@ -65,6 +71,8 @@ def lstsq(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> A
 @composite("solve(Tensor self, Tensor A) -> (Tensor, Tensor)")
 def solve(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
     """Removed: see `linalg.solve`.
+
+    Raises RuntimeError, whatever the shapes.
 
     >>> import flambeau as torch
     >>> try:
@@ -86,6 +94,8 @@ def solve(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> A
 )
 def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
     """Removed: see `linalg.matrix_rank`.
+
+    Raises RuntimeError, whatever the shapes.
 
     >>> import flambeau as torch
     >>> try:

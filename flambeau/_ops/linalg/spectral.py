@@ -444,6 +444,8 @@ def _range_basis(A: Any, q: int, niter: int, M: Any) -> Any:
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
     """(U, S, V) of the q largest singular values of A (or A - M), nearly, by random projection.
 
+    Shapes for A (*, m, n): U (*, m, q), S (*, q), V (*, n, q).
+
     >>> import flambeau as torch
     >>> _ = torch.manual_seed(0)
     >>> u, s, v = torch.svd_lowrank(torch.ones(4, 3), q=1)
@@ -470,6 +472,8 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
            " -> (Tensor, Tensor, Tensor)", method=False)  # fmt: skip
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
     """Principal components: `svd_lowrank` of A with its columns centred.
+
+    Shapes for A (*, m, n): U (*, m, q), S (*, q), V (*, n, q).
 
     >>> import flambeau as torch
     >>> _ = torch.manual_seed(0)

@@ -409,7 +409,7 @@ def triangular_solve(b: np.ndarray, a: np.ndarray, upper: bool, transpose: bool,
 
     >>> import flambeau as torch
     >>> a, b = torch.tensor([[2., 1.], [0., 4.]]), torch.tensor([[4.], [8.]])
-    >>> torch.triangular_solve(b, a).solution
+    >>> torch.linalg.solve_triangular(a, b, upper=True)  # the way of today
     tensor([[1.],
             [2.]])
     """
@@ -482,6 +482,8 @@ def cholesky_ex(a: np.ndarray, upper: bool, check_errors: bool) -> tuple[np.ndar
 def linalg_cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     """L with A = L L^H (U with A = U^H U) for Hermitian positive-definite A.
 
+    Shapes (*, n, n).
+
     >>> import flambeau as torch
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 0.0], [0.0, 9.0]]))
     tensor([[2., 0.],
@@ -497,8 +499,10 @@ def linalg_cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """L with A = L L^H: the older form of `linalg.cholesky`.
 
+    Shapes (*, n, n).
+
     >>> import flambeau as torch
-    >>> torch.cholesky(torch.tensor([[4., 2.], [2., 5.]]))
+    >>> torch.linalg.cholesky(torch.tensor([[4., 2.], [2., 5.]]))  # the way of today
     tensor([[2., 0.],
             [1., 2.]])
     """
@@ -594,6 +598,8 @@ def cholesky_inverse(factor: np.ndarray, upper: bool) -> np.ndarray:
            out_type=castable("tensorinv"))  # fmt: skip
 def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of `tensordot(A, ., ind)`.
+
+    The first `ind` sizes have the product of the others; the result has the others first.
 
     >>> import flambeau as torch
     >>> torch.linalg.tensorinv(torch.eye(4).reshape(2, 2, 4), ind=2).shape

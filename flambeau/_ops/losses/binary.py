@@ -338,6 +338,8 @@ def functional_logits(
 ) -> Any:
     """Binary cross-entropy of scores, stable for large ones; `pos_weight` scales targets of 1.
 
+    Input and target have one shape, which is also that of the result without reduction, else ().
+
     >>> import flambeau as torch
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]),
     ...     torch.tensor([1.0]))
@@ -400,6 +402,8 @@ def functional_soft_margin_loss(
 ) -> Any:
     """`log(1 + exp(-target * input))` with targets 1 and -1.
 
+    Input and target broadcast; without reduction the result has their shape, else ().
+
     >>> import flambeau as torch
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0., 2.]), torch.tensor([1., 1.]))
     tensor(0.4100)
@@ -425,6 +429,8 @@ def _check_divergence(tensor: Any) -> None:
 )
 def kl_div(input: Any, target: Any, reduction: int = NONE, *, log_target: bool = False) -> Any:
     """`target * (log(target) - input)`; `input` holds log-probabilities, `target` too if said.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
 
     >>> import flambeau as torch
     >>> torch.kl_div(torch.tensor([0.5, 0.5]).log(), torch.tensor([1.0, 0.0]))
@@ -484,6 +490,8 @@ def poisson_nll_loss(
 ) -> Any:
     """Minus the log-likelihood of Poisson counts; `full` adds Stirling's term for large targets.
 
+    Input and target broadcast; without reduction the result has their shape, else ().
+
     >>> import flambeau as torch
     >>> rates, counts = torch.tensor([0., 1.]), torch.tensor([1., 2.])
     >>> torch.poisson_nll_loss(rates, counts, True, False, 1e-8, 1)
@@ -517,6 +525,8 @@ def functional_poisson_nll_loss(
     reduction: str = "mean",
 ) -> Any:
     """Minus the log-likelihood of counts `target` at rates `input` (or their logarithms).
+
+    Input and target broadcast; without reduction the result has their shape, else ().
 
     >>> import flambeau as torch
     >>> log_rates, counts = torch.tensor([0., 1.]), torch.tensor([1., 2.])
@@ -566,6 +576,8 @@ def gaussian_nll_loss(
 ) -> Any:
     """`0.5 * (log(var) + (input - target)**2 / var)`, with variances of at least `eps`.
 
+    Shapes: input, target and var (*), or var without the last dim, or with size 1 there.
+
     >>> import flambeau as torch
     >>> mean, value, var = torch.tensor([1., 2.]), torch.tensor([1., 4.]), torch.tensor([1., 1.])
     >>> torch.nn.functional.gaussian_nll_loss(mean, value, var)
@@ -592,6 +604,8 @@ def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, reduction: int = NONE
 ) -> Any:
     """`input` where the target is 1, `max(0, margin - input)` where it is -1.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
 
     >>> import flambeau as torch
     >>> torch.hinge_embedding_loss(torch.tensor([0.2, 0.4]), torch.tensor([1, -1]))
@@ -623,6 +637,8 @@ def functional_hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Any:
     """Loss of distances: near for targets 1, at least `margin` apart for targets -1.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
 
     >>> import flambeau as torch
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.2, 0.4]), torch.tensor([1, -1]))

@@ -247,6 +247,8 @@ def ctc_loss(
 ) -> Any:
     """Minus the log-probability of each target; a mean divides by the target's length first.
 
+    Shapes: log-probabilities [T, N, C], targets [N, S] or in one row, lengths [N].
+
     >>> import flambeau as torch
     >>> log_probs = torch.full((3, 1, 2), 0.5).log()
     >>> lengths = torch.tensor([3]), torch.tensor([1])

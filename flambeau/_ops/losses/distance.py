@@ -284,6 +284,8 @@ def margin_ranking_loss(
 ) -> Any:
     """`max(0, -target * (input1 - input2) + margin)`.
 
+    Shapes broadcast; without reduction the result has their shape, else ().
+
     >>> import flambeau as torch
     >>> torch.margin_ranking_loss(torch.tensor([1.]), torch.tensor([3.]), torch.tensor([1.]))
     tensor([2.])
@@ -307,6 +309,8 @@ def functional_margin_ranking_loss(
     reduction: str = "mean",
 ) -> Any:
     """Loss of pairs: `input1` should rank higher where the target is 1, lower where it is -1.
+
+    Shapes broadcast; without reduction the result has their shape, else ().
 
     >>> import flambeau as torch
     >>> high, low = torch.tensor([1.]), torch.tensor([3.])
@@ -343,6 +347,8 @@ def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = NONE
 ) -> Any:
     """`1 - cos` where the target is 1, `max(0, cos - margin)` where it is -1.
+
+    Shapes: both inputs (N, D) with target (N,), or (D,) with target (); reduced, the result is ().
 
     >>> import flambeau as torch
     >>> one, two = torch.tensor([[1., 0.]]), torch.tensor([[0., 1.]])
@@ -423,6 +429,8 @@ def triplet_margin_loss(
 ) -> Any:
     """`max(0, margin + |anchor - positive| - |anchor - negative|)`.
 
+    Shapes (N, D) or (D,), the same for all three; without reduction the result has (N,) or ().
+
     >>> import flambeau as torch
     >>> anchor, near, far = torch.tensor([[0.]]), torch.tensor([[1.]]), torch.tensor([[1.5]])
     >>> torch.triplet_margin_loss(anchor, near, far)
@@ -457,6 +465,8 @@ def functional_triplet_margin_loss(
 ) -> Any:
     """Loss of triplets: the positive should be nearer to the anchor, by `margin`.
 
+    Shapes (N, D) or (D,), the same for all three; without reduction the result has (N,) or ().
+
     >>> import flambeau as torch
     >>> anchor, near, far = torch.tensor([[0.]]), torch.tensor([[1.]]), torch.tensor([[1.5]])
     >>> torch.nn.functional.triplet_margin_loss(anchor, near, far)
@@ -485,6 +495,8 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Any:
     """`triplet_margin_loss` with any distance; the default is `pairwise_distance`.
+
+    Shapes (N, *), the same for all three; without reduction the result has that of the distances.
 
     >>> import flambeau as torch
     >>> anchor, near, far = torch.tensor([[0.]]), torch.tensor([[1.]]), torch.tensor([[1.5]])

@@ -241,6 +241,8 @@ def multilabel_soft_margin_loss(
 ) -> Any:
     """Binary cross-entropy of scores, averaged over classes.
 
+    Shapes: scores and targets (N, C) or (C,); without reduction the result has (N,) or ().
+
     >>> import flambeau as torch
     >>> target = torch.tensor([[1., 0., 1.]])
     >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 3), target)
@@ -305,6 +307,8 @@ def linear_cross_entropy(
     options: Any = None,
 ) -> Any:
     """`cross_entropy(linear(input, linear_weight, linear_bias), target)`.
+
+    Shapes: input (N, D), linear_weight (C, D), target (N,).
 
     >>> import flambeau as torch
     >>> x, weight, classes = torch.ones(2, 3), torch.zeros(4, 3), torch.tensor([0, 3])

@@ -432,6 +432,8 @@ def batch_norm(
 ) -> Any:
     """`(input - mean) / sqrt(var + eps) * weight + bias` with statistics of each channel.
 
+    Shapes: input and result [N, C, *], all others [C].
+
     >>> import flambeau as torch
     >>> x = torch.tensor([[1., 10.], [3., 30.]])
     >>> torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
@@ -517,6 +519,8 @@ def instance_norm(
     cudnn_enabled: bool = True,
 ) -> Any:
     """Batch norm of each sample on its own: samples are laid out as channels.
+
+    Shapes: input and result [N, C, *], all others [C].
 
     >>> import flambeau as torch
     >>> x = torch.tensor([[[1., 3.], [10., 30.]]])

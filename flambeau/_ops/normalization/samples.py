@@ -448,6 +448,8 @@ def functional_group_norm(
 ) -> Any:
     """`torch.group_norm`, with a check that there is more than one value to normalise.
 
+    Shapes: input and result (N, C, *), weight and bias (C,).
+
     >>> import flambeau as torch
     >>> torch.nn.functional.group_norm(torch.tensor([[1., 3., 10., 30.]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])

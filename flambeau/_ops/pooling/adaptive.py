@@ -205,6 +205,8 @@ def _functional_adaptive_max(spatial: int) -> None:
     def adaptive_max_pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         """The maximum of each of `output_size` segments; with `return_indices` its position too.
 
+        Shapes (N, C, *spatial) or (C, *spatial); the spatial ones become `output_size`.
+
         >>> import flambeau as torch
         >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1., 3., 7., 5.]]), 2)
         tensor([[3., 7.]])
@@ -222,10 +224,12 @@ def _functional_adaptive_max(spatial: int) -> None:
     def with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         """The maximum of each segment and its position in its plane.
 
-            >>> import flambeau as torch
-            >>> x = torch.tensor([[1., 3., 7., 5.]])
+        Shapes (N, C, *spatial) or (C, *spatial); the spatial ones become `output_size`.
+
+        >>> import flambeau as torch
+        >>> x = torch.tensor([[1., 3., 7., 5.]])
         >>> torch.nn.functional.adaptive_max_pool1d_with_indices(x, 2)
-            (tensor([[3., 7.]]), tensor([[1, 2]]))
+        (tensor([[3., 7.]]), tensor([[1, 2]]))
         """
         return adaptive_max_pool.body(input, output_size, True)
 
@@ -280,10 +284,10 @@ def _fractional_rows(spatial: int) -> None:
                    return_indices: bool = False, _random_samples: Any = None) -> Any:  # fmt: skip
         """Max pool over windows at random places (Graham 2014); sizes given or as a ratio.
 
-            >>> import flambeau as torch
-            >>> image = torch.ones(1, 4, 8, 8)
+        >>> import flambeau as torch
+        >>> image = torch.ones(1, 4, 8, 8)
         >>> torch.nn.functional.fractional_max_pool2d(image, 2, output_size=3).shape
-            torch.Size([1, 4, 3, 3])
+        torch.Size([1, 4, 3, 3])
         """
         sizes = _fractional_size(name, spatial, input, output_size, output_ratio)
         samples = _window_places(spatial, input) if _random_samples is None else _random_samples
@@ -297,12 +301,14 @@ def _fractional_rows(spatial: int) -> None:
                      _random_samples: Any = None) -> Any:  # fmt: skip
         """`fractional_max_pool` and the positions of the maxima.
 
-            >>> import flambeau as torch
-            >>> image = torch.ones(1, 4, 8, 8)
-            >>> pool = torch.nn.functional.fractional_max_pool2d_with_indices
+        Shapes (N, C, *spatial) or (C, *spatial).
+
+        >>> import flambeau as torch
+        >>> image = torch.ones(1, 4, 8, 8)
+        >>> pool = torch.nn.functional.fractional_max_pool2d_with_indices
         >>> pooled, places = pool(image, 2, output_size=3)
-            >>> pooled.shape, places.shape
-            (torch.Size([1, 4, 3, 3]), torch.Size([1, 4, 3, 3]))
+        >>> pooled.shape, places.shape
+        (torch.Size([1, 4, 3, 3]), torch.Size([1, 4, 3, 3]))
         """
         return fractional.body(input, kernel_size, output_size, output_ratio, True, _random_samples)
 
@@ -421,6 +427,8 @@ def _functional_unpool(spatial: int) -> None:
     def max_unpool(input: Any, indices: Any, kernel_size: Any, stride: Any = None,
                    padding: Any = 0, output_size: Any = None) -> Any:  # fmt: skip
         """Undo a max pool as far as possible: the maxima at their positions, zeros elsewhere.
+
+        Shapes (N, C, *spatial) or (C, *spatial), the same for values and positions.
 
         >>> import flambeau as torch
         >>> values, places = torch.tensor([[3., 7.]]), torch.tensor([[1, 2]])

@@ -268,6 +268,8 @@ def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, pa
                             ceil_mode: bool = False) -> tuple[Any, Any]:  # fmt: skip
     """`max_pool1d` and the positions of the maxima.
 
+    Both results have the shape of `max_pool1d`'s.
+
     >>> import flambeau as torch
     >>> torch.max_pool1d_with_indices(torch.tensor([[1., 3., 7., 5.]]), 2)
     (tensor([[3., 7.]]), tensor([[1, 2]]))
@@ -319,6 +321,8 @@ def _functional_max_pool(spatial: int) -> None:
                      return_indices: bool = False) -> Any:  # fmt: skip
         """The largest value of every window and its position in its plane.
 
+        Shapes (N, C, *spatial) or (C, *spatial).
+
         >>> import flambeau as torch
         >>> torch.nn.functional.max_pool1d_with_indices(torch.tensor([[1., 3., 7., 5.]]), 2)
         (tensor([[3., 7.]]), tensor([[1, 2]]))
@@ -362,6 +366,8 @@ def _avg_pool_rows(spatial: int) -> None:
     def avg_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                  count_include_pad: bool, divisor_override: int | None) -> Array:  # fmt: skip
         """The mean of every window, or its sum over `divisor_override`.
+
+        Shapes (N, C, *spatial) or (C, *spatial).
 
         >>> import flambeau as torch
         >>> torch.nn.functional.avg_pool2d(torch.ones(1, 1, 4, 4), 2).shape
@@ -449,6 +455,8 @@ def _lp_pool_row(spatial: int) -> None:
                 ceil_mode: bool = False) -> Any:  # fmt: skip
         """`(sum of x ** p) ** (1 / p)` over every window; the largest or smallest `|x|` for an
         infinite `p`.
+
+        Shapes (N, C, *spatial) or (C, *spatial).
 
         >>> import flambeau as torch
         >>> torch.nn.functional.lp_pool1d(torch.tensor([[3., 4., 6., 8.]]), 2, 2)

@@ -166,6 +166,8 @@ kernel("_matmul_outer(Tensor self, Tensor vec2) -> Tensor",
 def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     """Kronecker's product: each element of input times the whole of other.
 
+    Sizes multiply, dim by dim, after ones were put before the shorter shape.
+
     >>> import flambeau as torch
     >>> torch.kron(torch.eye(2), torch.ones(1, 2))
     tensor([[1., 1., 0., 0.],
@@ -378,7 +380,8 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of matrices in the best order: the older form of `linalg.multi_dot`.
 
     >>> import flambeau as torch
-    >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1))
+    >>> matrices = [torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)]
+    >>> torch.linalg.multi_dot(matrices)  # the way of today
     tensor([[12.],
             [12.]])
     """

@@ -239,6 +239,8 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, 
          requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Uniform numbers from [0, 1).
 
+    Its shape is given as numbers, or as one sequence.
+
     >>> import flambeau as torch
     >>> torch.rand(2, 3).shape
     torch.Size([2, 3])
@@ -256,6 +258,8 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
           layout: Any = None, device: Any = None, pin_memory: bool = False,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and standard deviation 1.
+
+    Its shape is given as numbers, or as one sequence.
 
     >>> import flambeau as torch
     >>> torch.randn(2, 3).dtype
@@ -305,6 +309,8 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
              layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The integers from 0 to n - 1 in random order.
+
+    Shape [n].
 
     >>> import flambeau as torch
     >>> torch.randperm(4).sort().values
@@ -391,6 +397,8 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Normal numbers of one mean and standard deviation; not on the default device.
+
+    Its shape is `size`, or that of the means and deviations, which broadcast.
 
     >>> import flambeau as torch
     >>> torch.normal(0.0, 1.0, (2, 3)).shape

@@ -66,7 +66,9 @@ def _dropout_pair(name: str, feature: bool, alpha: bool, doc: str) -> tuple[Op, 
         f"torch.{name}({shown}).shape", "torch.Size([1, 2, 3])",
     )  # fmt: skip
     inplace.__doc__ = with_example(
-        f"{doc}, in place.", f"torch.{name}_({shown}).shape", "torch.Size([1, 2, 3])"
+        f"{doc}, in place: the shape stays.",
+        f"torch.{name}_({shown}).shape",
+        "torch.Size([1, 2, 3])",
     )
     plain.__name__, inplace.__name__ = name, f"{name}_"
     parameters = "(Tensor input, float p, bool train) -> Tensor"
@@ -108,6 +110,8 @@ def functional_dropout(
 ) -> Any:
     """Zero elements with probability `p` and scale the others by `1 / (1 - p)`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.dropout(torch.ones(3), training=False)
     tensor([1., 1., 1.])
@@ -125,6 +129,8 @@ def functional_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:
     """Dropout that keeps mean and variance of normal inputs, for nets with SELU.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.alpha_dropout(torch.ones(3), training=False)
@@ -146,6 +152,8 @@ def functional_feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:
     """Alpha dropout of whole channels.
+
+    Takes shapes (N, C, *); the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 2, 3), training=False).shape

@@ -80,6 +80,8 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None,
               b_hh: Any = None) -> Any:  # fmt: skip
     """The state (h, c) after one step of an LSTM.
 
+    Shapes: input [N, I], h and c [N, H], w_ih [4 H, I], w_hh [4 H, H].
+
     >>> import flambeau as torch
     >>> x, h = torch.ones(1, 3), torch.zeros(1, 2)
     >>> torch.lstm_cell(x, (h, h), torch.zeros(8, 3), torch.zeros(8, 2))
@@ -94,6 +96,8 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None,
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None,
              b_hh: Any = None) -> Any:  # fmt: skip
     """The state after one step of a GRU.
+
+    Shapes: input [N, I], hx [N, H], w_ih [3 H, I], w_hh [3 H, H], result [N, H].
 
     >>> import flambeau as torch
     >>> x, h = torch.ones(1, 3), torch.zeros(1, 2)

@@ -235,6 +235,8 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     """Counts (or with `weight`, sums of weights) of elements in bins, and the bins' edges. `bins`
     is a number of equal bins or a tensor of edges; `density` scales the integral to 1.
 
+    From any shape to [bins] and [bins + 1].
+
     >>> import flambeau as torch
     >>> torch.histogram(torch.tensor([0., 1., 1., 2.]), bins=2)
     torch.return_types.histogram(

@@ -302,7 +302,7 @@ def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any
     """The root of the sum of squares over up to two dims, or over everything.
 
     >>> import flambeau as torch
-    >>> torch.frobenius_norm(torch.tensor([[3., 4.]]), (0, 1))
+    >>> torch.linalg.vector_norm(torch.tensor([[3., 4.]]))  # the way of today
     tensor(5.)
     """
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -323,7 +323,7 @@ def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any
     """The sum of the singular values of matrices, which lie in two dims: the last, by default.
 
     >>> import flambeau as torch
-    >>> torch.nuclear_norm(torch.tensor([[3., 0.], [0., 4.]]))
+    >>> torch.linalg.matrix_norm(torch.tensor([[3., 0.], [0., 4.]]), "nuc")  # the way of today
     tensor(7.)
     """
     if isinstance(dim, bool):  # the form without dims

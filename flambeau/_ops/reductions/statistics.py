@@ -317,6 +317,8 @@ def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = Fals
                 interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
     """The quantiles of the elements that are not NaN.
 
+    The shape of `q`, then that of `input` without `dim`.
+
     >>> import flambeau as torch
     >>> torch.nanquantile(torch.tensor([1., float("nan"), 3.]), 0.5)
     tensor(2.)

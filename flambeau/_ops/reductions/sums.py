@@ -363,6 +363,8 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
             out: Any = None) -> Any:  # fmt: skip
     """The average of the elements that are not NaN.
 
+    Over all elements: shape (); else without the dims `dim`, or with sizes 1 there (`keepdim`).
+
     >>> import flambeau as torch
     >>> torch.nanmean(torch.tensor([float("nan"), 1.0, 3.0]))
     tensor(2.)

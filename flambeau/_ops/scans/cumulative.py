@@ -443,6 +443,8 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The older name of `trapezoid`.
 
+    The shape of `y` without `dim`.
+
     >>> import flambeau as torch
     >>> torch.trapz(torch.tensor([1., 2., 3.]))
     tensor(4.)
@@ -453,6 +455,8 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 @composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Running integrals by the trapezoidal rule.
+
+    The shape of `y`, one less along `dim`.
 
     >>> import flambeau as torch
     >>> torch.cumulative_trapezoid(torch.tensor([1., 2., 3.]))

@@ -334,6 +334,8 @@ def _check_order(n: int) -> None:
 def polygamma(n: int, input: Tensor, *, out: Any = None) -> Any:
     """The n-th derivative of `digamma`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.polygamma(1, torch.tensor([1.0]))
     tensor([1.6449])

@@ -312,6 +312,8 @@ ODD_TYPES = ("BFloat16", "Bool", "ComplexFloat", "ComplexDouble")
 def broadcast_to(input: Any, *size: Any, **named: Any) -> Any:
     """`expand`, as a function.
 
+    The result has the given shape.
+
     >>> import flambeau as torch
     >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
     tensor([[1, 2],

@@ -183,6 +183,8 @@ def _check_no_repeat(name: str, wrapped: list[int], given: Any) -> None:
 def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
     """`movedim` by NumPy's name.
 
+    The sizes move with their dims.
+
     >>> import flambeau as torch
     >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
@@ -380,6 +382,8 @@ def _copied(view: Tensor, title: str = "") -> Tensor:
            )  # fmt: skip
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Any:
     """`narrow` as a copy.
+
+    The shape of `input`, but for `length` along `dim`.
 
     >>> import flambeau as torch
     >>> torch.narrow_copy(torch.arange(5), 0, 1, 3)

@@ -213,6 +213,8 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any,
                        storage_offset: int | None = None) -> Any:  # fmt: skip
     """A copy of `input`, of its strides and offset, in which an `as_strided` view shows `src`.
 
+    `src` has the shape `size`; the result has that of `input`.
+
     Raises RuntimeError where a gradient is wanted and `input` is not contiguous.
 
     >>> import flambeau as torch

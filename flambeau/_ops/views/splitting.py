@@ -230,6 +230,8 @@ def _unrelated(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
     """`split` whose pieces may be written to, if the tensor is not used again.
 
+    Pieces differ in size along `dim` alone.
+
     >>> import flambeau as torch
     >>> torch.unsafe_split(torch.arange(4), 3)
     (tensor([0, 1, 2]), tensor([3]))
@@ -241,6 +243,8 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """`split_with_sizes` whose pieces may be written to, if the tensor is not used again.
 
+    Pieces differ in size along `dim` alone.
+
     >>> import flambeau as torch
     >>> torch.unsafe_split_with_sizes(torch.arange(4), [1, 3])
     (tensor([0]), tensor([1, 2, 3]))
@@ -251,6 +255,8 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> An
 @composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """`chunk` whose pieces may be written to, if the tensor is not used again.
+
+    Pieces differ in size along `dim` alone.
 
     >>> import flambeau as torch
     >>> torch.unsafe_chunk(torch.arange(4), 2)
@@ -275,6 +281,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
                  sections: Any = None, indices: Any = None,
                  tensor_indices_or_sections: Any = None) -> Any:  # fmt: skip
     """Pieces cut at the given positions, or a number of nearly equal pieces.
+
+    Pieces differ in size along `dim` alone.
 
     >>> import flambeau as torch
     >>> torch.tensor_split(torch.arange(5), 2)

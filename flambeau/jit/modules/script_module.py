@@ -71,6 +71,8 @@ class _Forward:
 class ScriptModule(Module):
     """A Module whose methods are compiled.
 
+    It takes and gives the shapes that its code does.
+
     `torch.jit.script`, `torch.jit.trace` and `torch.jit.load` make it. Where a class inherits from
     it, methods marked with `@torch.jit.script_method` are compiled when `__init__` is done.
 

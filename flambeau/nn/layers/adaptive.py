@@ -27,9 +27,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     in_features / div_valueⁱ⁺¹ features.
 
     >>> import flambeau as torch
-    >>> head = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 100, cutoffs=[10, 50])
-    >>> output, loss = head(torch.ones(4, 8), torch.tensor([0, 20, 60, 99]))
-    >>> output.shape, loss.shape, head.log_prob(torch.ones(4, 8)).shape
+    >>> head = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 100, cutoffs=[10, 50])
+    >>> output, loss = head(torch.ones(4, 16), torch.tensor([0, 20, 60, 99]))
+    >>> output.shape, loss.shape, head.log_prob(torch.ones(4, 16)).shape
     (torch.Size([4]), torch.Size([]), torch.Size([4, 100]))
     """
 

@@ -94,6 +94,8 @@ class AlphaDropout(_DropoutNd):
 class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels.
 
+    Takes shapes (N, C, *); the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.FeatureAlphaDropout(0.5).eval()(torch.ones(1, 2, 3)).shape
     torch.Size([1, 2, 3])

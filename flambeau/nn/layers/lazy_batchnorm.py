@@ -60,6 +60,8 @@ class _LazyNormBase(LazyModuleMixin):
 class LazyBatchNorm1d(_LazyNormBase, batchnorm.BatchNorm1d):  # type: ignore[misc]
     """A BatchNorm1d that takes `num_features` from its first input.
 
+    Shapes (N, C) or (N, C, L).
+
     >>> import flambeau as torch
     >>> norm = torch.nn.LazyBatchNorm1d()
     >>> norm(torch.ones(4, 3)).shape, norm.num_features
@@ -71,6 +73,8 @@ class LazyBatchNorm1d(_LazyNormBase, batchnorm.BatchNorm1d):  # type: ignore[mis
 
 class LazyBatchNorm2d(_LazyNormBase, batchnorm.BatchNorm2d):  # type: ignore[misc]
     """A BatchNorm2d that takes `num_features` from its first input.
+
+    Shapes (N, C, H, W).
 
     >>> import flambeau as torch
     >>> norm = torch.nn.LazyBatchNorm2d()
@@ -84,6 +88,8 @@ class LazyBatchNorm2d(_LazyNormBase, batchnorm.BatchNorm2d):  # type: ignore[mis
 class LazyBatchNorm3d(_LazyNormBase, batchnorm.BatchNorm3d):  # type: ignore[misc]
     """A BatchNorm3d that takes `num_features` from its first input.
 
+    Shapes (N, C, D, H, W).
+
     >>> import flambeau as torch
     >>> norm = torch.nn.LazyBatchNorm3d()
     >>> norm(torch.ones(4, 3, 2, 2, 2)).shape, norm.num_features
@@ -95,6 +101,8 @@ class LazyBatchNorm3d(_LazyNormBase, batchnorm.BatchNorm3d):  # type: ignore[mis
 
 class LazyInstanceNorm1d(_LazyNormBase, batchnorm.InstanceNorm1d):  # type: ignore[misc]
     """An InstanceNorm1d that takes `num_features` from its first input.
+
+    Shapes (N, C, L) or (C, L).
 
     >>> import flambeau as torch
     >>> norm = torch.nn.LazyInstanceNorm1d()
@@ -108,6 +116,8 @@ class LazyInstanceNorm1d(_LazyNormBase, batchnorm.InstanceNorm1d):  # type: igno
 class LazyInstanceNorm2d(_LazyNormBase, batchnorm.InstanceNorm2d):  # type: ignore[misc]
     """An InstanceNorm2d that takes `num_features` from its first input.
 
+    Shapes (N, C, H, W) or (C, H, W).
+
     >>> import flambeau as torch
     >>> norm = torch.nn.LazyInstanceNorm2d()
     >>> norm(torch.ones(4, 3, 8, 8)).shape, norm.num_features
@@ -119,6 +129,8 @@ class LazyInstanceNorm2d(_LazyNormBase, batchnorm.InstanceNorm2d):  # type: igno
 
 class LazyInstanceNorm3d(_LazyNormBase, batchnorm.InstanceNorm3d):  # type: ignore[misc]
     """An InstanceNorm3d that takes `num_features` from its first input.
+
+    Shapes (N, C, D, H, W) or (C, D, H, W).
 
     >>> import flambeau as torch
     >>> norm = torch.nn.LazyInstanceNorm3d()

@@ -96,6 +96,8 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 class LazyConv1d(_LazyConv, conv.Conv1d):  # type: ignore[misc]
     """A Conv1d that takes `in_channels` from its first input.
 
+    Shapes (N, C, L) or (C, L).
+
     >>> import flambeau as torch
     >>> conv = torch.nn.LazyConv1d(8, 3)
     >>> conv(torch.ones(4, 3, 16)).shape, conv.in_channels
@@ -107,6 +109,8 @@ class LazyConv1d(_LazyConv, conv.Conv1d):  # type: ignore[misc]
 
 class LazyConv2d(_LazyConv, conv.Conv2d):  # type: ignore[misc]
     """A Conv2d that takes `in_channels` from its first input.
+
+    Shapes (N, C, H, W) or (C, H, W).
 
     >>> import flambeau as torch
     >>> conv = torch.nn.LazyConv2d(8, 3)
@@ -120,6 +124,8 @@ class LazyConv2d(_LazyConv, conv.Conv2d):  # type: ignore[misc]
 class LazyConv3d(_LazyConv, conv.Conv3d):  # type: ignore[misc]
     """A Conv3d that takes `in_channels` from its first input.
 
+    Shapes (N, C, D, H, W) or (C, D, H, W).
+
     >>> import flambeau as torch
     >>> conv = torch.nn.LazyConv3d(8, 3)
     >>> conv(torch.ones(1, 3, 8, 8, 8)).shape, conv.in_channels
@@ -131,6 +137,8 @@ class LazyConv3d(_LazyConv, conv.Conv3d):  # type: ignore[misc]
 
 class LazyConvTranspose1d(_LazyConvTranspose, conv.ConvTranspose1d):  # type: ignore[misc]
     """A ConvTranspose1d that takes `in_channels` from its first input.
+
+    Shapes (N, C, L) or (C, L).
 
     >>> import flambeau as torch
     >>> conv = torch.nn.LazyConvTranspose1d(8, 3)
@@ -144,6 +152,8 @@ class LazyConvTranspose1d(_LazyConvTranspose, conv.ConvTranspose1d):  # type: ig
 class LazyConvTranspose2d(_LazyConvTranspose, conv.ConvTranspose2d):  # type: ignore[misc]
     """A ConvTranspose2d that takes `in_channels` from its first input.
 
+    Shapes (N, C, H, W) or (C, H, W).
+
     >>> import flambeau as torch
     >>> conv = torch.nn.LazyConvTranspose2d(8, 3)
     >>> conv(torch.ones(4, 3, 16, 16)).shape, conv.in_channels
@@ -155,6 +165,8 @@ class LazyConvTranspose2d(_LazyConvTranspose, conv.ConvTranspose2d):  # type: ig
 
 class LazyConvTranspose3d(_LazyConvTranspose, conv.ConvTranspose3d):  # type: ignore[misc]
     """A ConvTranspose3d that takes `in_channels` from its first input.
+
+    Shapes (N, C, D, H, W) or (C, D, H, W).
 
     >>> import flambeau as torch
     >>> conv = torch.nn.LazyConvTranspose3d(8, 3)

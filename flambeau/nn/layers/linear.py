@@ -147,6 +147,8 @@ class Bilinear(Module):
 class LazyLinear(LazyModuleMixin, Linear):
     """A Linear that takes `in_features` from its first input.
 
+    From shape (*, in_features) to (*, out_features).
+
     >>> import flambeau as torch
     >>> layer = torch.nn.LazyLinear(3)
     >>> _ = layer(torch.ones(2, 5))

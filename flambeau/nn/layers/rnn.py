@@ -400,6 +400,9 @@ class RNN(RNNBase):
 class GRU(RNNBase):
     """Gated recurrent units (Cho et al., 2014).
 
+    Shapes: input (L, N, I), or (N, L, I) with `batch_first`, or (L, I); output (L, N, H), state
+    (layers, N, H).
+
     Arguments: input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, device=None, dtype=None.
 

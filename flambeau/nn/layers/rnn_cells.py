@@ -15,6 +15,8 @@ from flambeau.nn.parameter import empty_parameter
 class RNNCellBase(Module):
     """What the cells share. All weights start uniform on ±1/sqrt(hidden_size).
 
+    Shapes: input (N, I) or (I,), state (N, H) or (H,).
+
     >>> import flambeau as torch
     >>> issubclass(torch.nn.GRUCell, torch.nn.RNNCellBase)
     True
@@ -155,6 +157,8 @@ class GRUCell(RNNCellBase):
 
 class LSTMCell(RNNCellBase):
     """One step of an LSTM; the state, and what is returned, is (h, c).
+
+    Shapes: input (N, I) or (I,), h and c (N, H) or (H,).
 
     >>> import flambeau as torch
     >>> h, c = torch.nn.LSTMCell(3, 5)(torch.ones(2, 3))
