@@ -80,6 +80,7 @@ print(f"loss: first {losses[0]:.4f}, after 50 steps {losses[50]:.2f}, at the end
 # %%
 # How it looked
 # -------------
+# The animation plays in the window; where there is no screen, matplotlib warns that nobody has seen it.
 
 figure, axes = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 axes.scatter(x, y, s=14, color="#6b7f86", label="measured")
