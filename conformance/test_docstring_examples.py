@@ -12,6 +12,7 @@ import warnings
 
 import pytest
 import torch
+
 from tests.test_public_names import EXAMPLES, NAMES
 
 SAMPLE = sorted(random.Random(7).sample(sorted(EXAMPLES), 200))

@@ -53,7 +53,7 @@ html_theme_options = {
     "collapse_navigation": True,
     "show_prev_next": True,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "gallery/*": [], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
