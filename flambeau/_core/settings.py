@@ -98,6 +98,13 @@ def set_num_threads(count: int) -> None:
     Raises:
         RuntimeError: the count is not a positive int.
         ValueError: it has more than 32 bits.
+
+    >>> import flambeau as torch
+    >>> before = torch.get_num_threads()
+    >>> torch.set_num_threads(1)
+    >>> torch.get_num_threads()
+    1
+    >>> torch.set_num_threads(before)
     """
     _keep(_checked_count("set_num_threads", count))
     Threads.asked = True

@@ -9,6 +9,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core.device import CPU, device
+from flambeau._core.doc_text import with_example
 from flambeau._core.layout import Size
 from flambeau._core.settings import warn_once
 from flambeau._ops.factories.filled import untouched

