@@ -40,6 +40,10 @@ show_warning_types = True
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+GUIDE = sorted((HERE.parent / "examples/guide").glob("[0-9]*.py"))
+FULL_WIDTH = ["index", "gallery/index", *[f"gallery/{page.stem}" for page in GUIDE]]
+"""Pages whose lines of code need the room that the contents at the side would take."""
+
 html_theme = "pydata_sphinx_theme"
 html_title = "flambeau"
 html_static_path = ["_static"]
@@ -53,7 +57,7 @@ html_theme_options = {
     "collapse_navigation": True,
     "show_prev_next": True,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], **dict.fromkeys(FULL_WIDTH, [])},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -39,6 +39,10 @@ def compile(
     Raises:
         NotImplementedInFlambeau: something is to be compiled.
         AssertionError: it can't be called.
+
+    >>> import flambeau as torch
+    >>> torch.compile(abs, disable=True) is abs
+    True
     """
     if not disable:
         missing("torch", "compile")

@@ -18,6 +18,12 @@ class Future(Generic[T]):
     """A result that somebody will give: `wait` hands it out, or raises what went wrong.
 
     devices: those that values may lie on; only devices with an index are named.
+
+    >>> import flambeau as torch
+    >>> future = torch.futures.Future()
+    >>> future.set_result(5)
+    >>> future.wait()
+    5
     """
 
     def __init__(self, *, devices: list[Any] | None = None) -> None:

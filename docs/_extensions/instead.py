@@ -12,7 +12,7 @@ BY_NAMESPACE = {
     "torch.export": "archives: `torch.jit.trace(model, x).save(path)`",
     "torch.onnx": "archives: `torch.jit.trace(model, x).save(path)`",
     "torch.nested": "padded tensors with a mask, or `torch.nn.utils.rnn.pack_sequence`",
-    "torch.distributed": "a single process; other machines are not reached",
+    "torch.distributed": "processes and `DistributedDataParallel` (see the page on distributed)",
     "torch.cuda": "`torch.cuda` has what its page lists",
     "torch.xpu": "the CPU, or `torch.cuda`",
     "torch.mps": "the CPU",

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import rows
+import speed
 from docstring_text import inline, to_rst
 from instead import what_instead
 
 import flambeau
+from flambeau._core.absent import AbsentClass
 from flambeau._core.missing import torch_names
 
 NAMESPACES = {
@@ -120,7 +122,7 @@ def public_names(namespace: str) -> Iterator[Name]:
             value = getattr(where, name)
         except (AttributeError, RuntimeError):
             continue
-        if not inspect.ismodule(value):
+        if not (inspect.ismodule(value) or isinstance(value, AbsentClass)):
             yield Name(namespace, name, value)
 
 
@@ -145,7 +147,15 @@ def methods(value: type) -> list[tuple[str, str]]:
     return found
 
 
-def page(name: Name) -> list[str]:
+def rows_behind(name: Name) -> tuple[str, list[Any]]:
+    """The key below `torch` of a function, and the rows of the table that it stands for."""
+    key = name.dotted.removeprefix("torch.")
+    if name.is_class or not callable(name.value):
+        return key, []
+    return key, rows.rows_of(key) or rows.rows_of(key.removeprefix("special."))
+
+
+def page(name: Name, times: speed.Times | None = None) -> list[str]:
     """The page of one name."""
     title = escaped_title(name.dotted)
     kind = "class" if name.is_class else "function"
@@ -156,9 +166,9 @@ def page(name: Name) -> list[str]:
     lines += [f"   {line}".rstrip() for line in to_rst(name.doc)]
     if name.is_class:
         lines += _table("Methods", methods(name.value))
-    key = name.dotted.removeprefix("torch.")
-    found = rows.rows_of(key) or rows.rows_of(key.removeprefix("special."))
-    for op in found if callable(name.value) and not name.is_class else ():
+    key, found = rows_behind(name)
+    lines += speed.section(key, times) if times and found else []
+    for op in found:
         heading = "What the row says" if len(found) == 1 else f"``{op.full_name}``"
         lines += ["", heading, "-" * len(heading), "", *rows.section(op)]
     return lines
@@ -242,10 +252,9 @@ def _absent(namespace: str) -> list[str]:
 
 def _is_there(dotted: str) -> bool:
     try:
-        find(dotted)
+        return not isinstance(find(dotted), AbsentClass)
     except (AttributeError, ImportError, RuntimeError):
         return False
-    return True
 
 
 def write(path: Path, lines: list[str]) -> None:
@@ -256,6 +265,12 @@ def write(path: Path, lines: list[str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def all_names() -> Iterator[Name]:
+    """The names that get a page of their own."""
+    for namespace in NAMESPACES:
+        yield from public_names(namespace) if namespace != "torch.Tensor" else ()
+
+
 def write_all(app: Any) -> None:
     """Write `docs/reference`."""
     folder = Path(app.srcdir) / "reference"
@@ -263,6 +278,7 @@ def write_all(app: Any) -> None:
            "Signatures, and what docstrings say; of operators also what their row says: formula, "
            "gradient, types, and the text of the kernel.", "", ".. list-table::",
            "   :widths: 40 60", ""]  # fmt: skip
+    times = speed.times(folder, speed.calls(map(rows_behind, all_names())))
     for namespace, title in {**NAMESPACES, **OWN}.items():
         names = list(public_names(namespace))
         if namespace == "torch.Tensor":
@@ -270,7 +286,7 @@ def write_all(app: Any) -> None:
         else:
             write(folder / f"{namespace}.rst", index_page(namespace, title, names))
             for name in names:
-                write(folder / namespace / f"{name.page}.rst", page(name))
+                write(folder / namespace / f"{name.page}.rst", page(name, times))
         top += [f"   * - :doc:`{namespace} <{namespace}>`", f"     - {title}"]
     write(folder / "missing.rst", missing_page())
     top += ["   * - :doc:`missing`", "     - What PyTorch has and flambeau has not", ""]

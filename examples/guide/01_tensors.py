@@ -6,10 +6,14 @@ Tensors and types
 which type are the numbers in it?
 
 **What you need to know.** Python. NumPy helps, since a tensor is close to its array: a block of numbers of
-one type, with a shape. Install and run this page with::
+one type, with a shape. In the folder of a copy of the repository, with Python 3.11 or newer, install and run this
+page with::
 
     python -m pip install '.[examples]'
     flambeau run examples/guide/01_tensors.py
+
+It says ``import torch``, as PyTorch's programs do: under ``flambeau run`` that is flambeau. Elsewhere write
+``import flambeau as torch``. :doc:`The guide's first page <index>` says more, also about notebooks and pictures.
 """
 
 import matplotlib.pyplot as plt
@@ -41,8 +45,10 @@ print(grid.float() @ weights)
 # %%
 # Which type comes out
 # --------------------
-# Integers become ``int64``, decimal numbers ``float32``. Where two types meet, the result has the one that can
-# hold both kinds of number; among floats it is the wider. A Python number never widens a tensor.
+# Integers become ``int64``, decimal numbers ``float32``. Where two types meet, the higher kind decides (bool, integer,
+# float, complex), and within one kind the wider type; ``float16`` and ``bfloat16``, of which neither can hold the other,
+# meet in ``float32``. A Python number counts by its kind alone: 2.5 leaves a ``float16`` tensor as it is, and makes
+# an integer one ``float32``.
 
 names = ["bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
 types = [getattr(torch, name) for name in names]
@@ -50,6 +56,7 @@ table = [[torch.promote_types(a, b) for b in types] for a in types]
 print("int64 + float16:", torch.promote_types(torch.int64, torch.float16))
 print("float16 + bfloat16:", torch.promote_types(torch.float16, torch.bfloat16))
 print("int32 tensor + 2.5:", (torch.ones(2, dtype=torch.int32) + 2.5).dtype)
+print("float16 tensor + 2.5:", (torch.ones(2, dtype=torch.float16) + 2.5).dtype)
 
 # %%
 # The whole table as a picture: each row and column is an operand, each field the type of the sum.
@@ -70,8 +77,9 @@ plt.show()
 # %%
 # Views: two names for one memory
 # -------------------------------
-# Taking a row, a column or a transpose copies nothing. What is written through one name is seen through the
-# other. ``stride()`` says how far apart neighbours lie; ``clone()`` makes a copy where you want one.
+# Taking a row, a column or a transpose (``.t()``) copies nothing. What is written through one name is seen through
+# the other. ``stride()`` says for each dim how many numbers further the next one lies in memory; ``clone()`` makes a
+# copy where you want one. ``.item()`` gives the only number of a tensor to Python.
 
 picture = torch.zeros(6, 6)
 corner = picture[:3, :3]

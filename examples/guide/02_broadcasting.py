@@ -47,8 +47,8 @@ plt.show()
 # %%
 # The good: all pairs without a loop
 # ----------------------------------
-# The distance of each of 200 places to each of 3 centres: (200, 1, 2) minus (1, 3, 2) is (200, 3, 2). One more
-# line assigns each place to the nearest centre.
+# The distance of each of 200 places to each of 3 centres: (200, 1, 2) minus (1, 3, 2) is (200, 3, 2). ``None`` in an
+# index puts in a dim of size 1. One more line, ``argmin`` along the centres, assigns each place to the nearest.
 
 torch.manual_seed(0)
 centres = torch.tensor([[-2.0, 0.0], [2.0, 0.5], [0.0, 2.5]])
@@ -70,7 +70,8 @@ plt.show()
 # %%
 # The good, again: what is not stored
 # -----------------------------------
-# ``expand`` repeats without memory: its stride is 0 along the new dim. ``repeat`` copies.
+# ``expand`` repeats without memory: its stride is 0 along the new dim, so that the next row is the same one again.
+# ``repeat`` copies. ``untyped_storage()`` is the block of memory that a tensor looks at.
 
 wide = row.expand(1000, 4)
 print("strides:", wide.stride(), " bytes in memory:", wide.untyped_storage().nbytes())
@@ -96,4 +97,5 @@ assert predicted.squeeze(1).shape == target.shape
 
 # %%
 # **What to try next.** Subtract each column's mean from ``places`` in one line, and then each row's: which needs
-# ``keepdim=True``? Run this page with ``flambeau run --advise``, which names the line of the bad subtraction.
+# ``keepdim=True``? Run this page as ``flambeau run --advise examples/guide/02_broadcasting.py``, which names the line
+# of the bad subtraction.

@@ -6,8 +6,9 @@ Modules, and a curve that is fitted
 
 **What you need to know.** :ref:`Gradients <sphx_glr_gallery_03_autograd.py>`.
 
-A module is an object that holds parameters and says in ``forward`` what it computes. Modules hold modules; the
-outermost one finds all parameters for the optimizer.
+A module is an object that holds parameters and says in ``forward`` what it computes; it is called like a function.
+Modules hold modules; the outermost one finds all parameters for the optimizer. ``nn.Linear(1, 24)`` makes 24 numbers
+of the last dim's one, so that ``forward`` puts in such a dim (``unsqueeze``) and takes it out again (``squeeze``).
 """
 
 import matplotlib.pyplot as plt
@@ -36,7 +37,7 @@ for name, parameter in model.named_parameters():
     print(f"{name:18} {tuple(parameter.shape)!s:10} {parameter.numel()}")
 
 # %%
-# The module shows itself:
+# On this page and in a notebook the module shows itself; in a script it is ``print(model)``.
 
 model
 
@@ -46,14 +47,21 @@ model
 # Sixty noisy measurements of a curve that the model does not know.
 
 x = torch.rand(60) * 6 - 3
-truth = lambda x: torch.sin(2 * x) * torch.exp(-x.abs() / 3)  # noqa: E731
+
+
+def truth(x):
+    return torch.sin(2 * x) * torch.exp(-x.abs() / 3)
+
+
 y = truth(x) + 0.08 * torch.randn(60)
 
 # %%
 # The loop
 # --------
-# Predict, measure, clear the old gradients, go back, step. Those five lines are training; all else in this guide
-# is put around them. Every few steps the curve is kept for the animation.
+# Predict, measure, clear the old gradients, go back, step. Those lines are training; all else in this guide is put
+# around them. ``mse_loss`` is the mean of the squared differences. Adam is an optimizer: it moves each parameter
+# against its gradient (:ref:`the next page <sphx_glr_gallery_05_optimizers.py>` compares some). Every few steps the
+# curve is kept for the animation, under ``torch.no_grad()``, where nothing is watched: these are results, not training.
 
 optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
 places = torch.linspace(-3, 3, 150)
@@ -72,6 +80,7 @@ print(f"loss: first {losses[0]:.4f}, after 50 steps {losses[50]:.2f}, at the end
 # %%
 # How it looked
 # -------------
+# The animation plays in the window; where there is no screen, matplotlib warns that nobody has seen it.
 
 figure, axes = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 axes.scatter(x, y, s=14, color="#6b7f86", label="measured")

@@ -7,7 +7,8 @@ Optimizers and schedules, drawn
 **What you need to know.** The loop of :ref:`the page before <sphx_glr_gallery_04_modules.py>`.
 
 A landscape of two numbers can be seen from above: a bent valley, steep across and flat along, as losses of
-networks are.
+networks are. Here the two numbers are the parameters, and the height is the loss. ``w[..., 0]`` is the first number of
+the last dim, however many dims come before: the function takes one place, or a whole field of them.
 """
 
 import matplotlib.pyplot as plt
@@ -42,7 +43,7 @@ for name, make in makers.items():
     )
 
 # %%
-# From above, each from the same start. Plain descent falls into the valley and creeps along its floor; momentum
+# From above, each from the same start, 150 steps of it. ``lr``, the learning rate, is the step width. Plain descent falls into the valley and creeps along its floor; momentum
 # gathers speed there and overshoots; Adam gives each number a step width of its own.
 
 u, v = torch.meshgrid(torch.linspace(-2, 2, 200), torch.linspace(-1, 3, 200), indexing="xy")

@@ -4,8 +4,9 @@ A classifier of digits, and its mistakes
 
 **The question.** A network is right for 97 of 100 pictures. What about the other three?
 
-**What you need to know.** The training loop. The data are 1,797 handwritten digits of 8 by 8 pixels, which
-scikit-learn brings along (``pip install scikit-learn``).
+**What you need to know.** :ref:`The training loop <sphx_glr_gallery_04_modules.py>`. The data are 1,797 handwritten
+digits of 8 by 8 pixels, which scikit-learn brings along; the extra ``examples`` has installed it
+(else: ``python -m pip install scikit-learn``). Nothing is downloaded.
 """
 
 import sys
@@ -28,8 +29,9 @@ print(train_images.shape, test_images.shape, "per digit:", torch.bincount(train_
 # %%
 # The network
 # -----------
-# A convolution looks at 3 by 3 pixels with the same weights everywhere; pooling halves the picture. Comments give
-# the shape after each line, for a batch of N: write them, they find most faults before the first run.
+# A convolution looks at 3 by 3 pixels with the same weights everywhere; pooling halves the picture. Ten numbers come
+# out, a score for each digit: the greatest is the answer. Comments give the shape after each line, for a batch of N
+# pictures in one colour: write them, they find most faults before the first run.
 
 
 class Net(nn.Module):
@@ -51,8 +53,9 @@ model = Net()
 # %%
 # Training
 # --------
-# Eight passes over the data in batches of 50. The bar goes to standard error, so that results stay alone on
-# standard output.
+# Eight passes over the data (epochs) in batches of 50. ``cross_entropy`` takes the scores as they are and the right
+# digits: it is small where the right digit has by far the greatest score. The bar goes to standard error, so that
+# results stay alone on standard output; after each pass the pictures are counted that training never sees.
 
 
 def progress(done, total):
@@ -85,7 +88,8 @@ print(f"last epoch: loss {history[-1][0]:.1f}, right {history[-1][1]:.0%}")
 # %%
 # What it takes for what
 # ----------------------
-# A row for each true digit, a column for each answer. What lies off the diagonal is a mistake.
+# ``softmax`` makes shares of scores, which sum to 1. Then a table: a row for each true digit, a column for each
+# answer. What lies off the diagonal is a mistake. ``index_put_`` with ``accumulate`` adds 1 at each pair's field.
 
 with torch.no_grad():
     scores = model(test_images).softmax(1)

@@ -43,7 +43,8 @@ class AbsentClass(type):
 def absent_class(dotted: str) -> AbsentClass:
     """A class of PyTorch without instances."""
     module, _, name = dotted.rpartition(".")
-    return AbsentClass(name, (), {"__module__": module, "absent": dotted})
+    doc = f"`{dotted}`: not implemented. It can be asked for by `isinstance`; nothing is one."
+    return AbsentClass(name, (), {"__module__": module, "absent": dotted, "__doc__": doc})
 
 
 def absent_function(dotted: str) -> Any:

@@ -17,7 +17,14 @@ KINDS = (
 
 
 class device:
-    """A device kind and an optional index: `device("cuda:0")`, `device("cuda", 0)`."""
+    """A device kind and an optional index: `device("cuda:0")`, `device("cuda", 0)`.
+
+    >>> import flambeau as torch
+    >>> torch.device("cuda", 1)
+    device(type='cuda', index=1)
+    >>> torch.device("cpu").type
+    'cpu'
+    """
 
     __slots__ = ("index", "type")
     type: str
@@ -138,6 +145,10 @@ def get_default_device() -> device:
 
     Raises:
         AssertionError: it is a device that is not there.
+
+    >>> import flambeau as torch
+    >>> torch.get_default_device()
+    device(type='cpu')
     """
     found = default_device()
     return check_available(found) if found.index is None else found
@@ -148,6 +159,12 @@ def set_default_device(device_: Any) -> None:
 
     Within a `with torch.device(...)` block a device holds at once, and after the block, too; None
     leaves the block as it is.
+
+    >>> import flambeau as torch
+    >>> torch.set_default_device("meta")
+    >>> torch.ones(2).device
+    device(type='meta')
+    >>> torch.set_default_device(None)
     """
     thread.chosen = CPU  # also where what is asked for is no device
     chosen = CPU if device_ is None else device(device_)
@@ -264,7 +281,12 @@ def made_on() -> device | None:
 
 
 class AcceleratorError(RuntimeError):
-    """An error that a device reports; `torch.AcceleratorError`."""
+    """An error that a device reports; `torch.AcceleratorError`.
+
+    >>> import flambeau as torch
+    >>> issubclass(torch.AcceleratorError, RuntimeError)
+    True
+    """
 
     __module__ = "torch"
     error_code = 0
@@ -281,7 +303,12 @@ def _error(name: str, args: tuple[Any, ...]) -> Exception:
 
 
 class OutOfMemoryError(RuntimeError):
-    """A device has no more memory; `torch.OutOfMemoryError`."""
+    """A device has no more memory; `torch.OutOfMemoryError`.
+
+    >>> import flambeau as torch
+    >>> issubclass(torch.OutOfMemoryError, RuntimeError)
+    True
+    """
 
     __module__ = "torch"
 

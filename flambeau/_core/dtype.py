@@ -10,7 +10,12 @@ import numpy as np
 
 
 class dtype:
-    """An element type. There is one object per type; compare with `is` or `==`."""
+    """An element type. There is one object per type; compare with `is` or `==`.
+
+    >>> import flambeau as torch
+    >>> torch.float32.itemsize, torch.float32.is_floating_point
+    (4, True)
+    """
 
     __slots__ = (
         "is_complex",
@@ -137,7 +142,12 @@ class Defaults:
 
 
 def default_dtype() -> dtype:
-    """The type of tensors made from Python floats; `torch.float32` unless changed."""
+    """The type of tensors made from Python floats; `torch.float32` unless changed.
+
+    >>> import flambeau as torch
+    >>> torch.get_default_dtype()
+    torch.float32
+    """
     return Defaults.dtype
 
 
@@ -156,7 +166,14 @@ def as_dtype(value: Any) -> Any:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Set the type of tensors made from Python floats (and of complex ones with it)."""
+    """Set the type of tensors made from Python floats (and of complex ones with it).
+
+    >>> import flambeau as torch
+    >>> torch.set_default_dtype(torch.float64)
+    >>> torch.tensor([1.0]).dtype
+    torch.float64
+    >>> torch.set_default_dtype(torch.float32)
+    """
     wanted = "only floating-point types are supported as the default type"
     if not isinstance(d, dtype):
         raise TypeError(f"invalid dtype object: {wanted}")
@@ -185,7 +202,12 @@ def from_numpy_dtype(numpy_dtype: np.dtype[Any]) -> dtype:
 
 
 class finfo:
-    """Limits of a floating-point type: bits, eps, max, min, tiny, smallest_normal, resolution."""
+    """Limits of a floating-point type: bits, eps, max, min, tiny, smallest_normal, resolution.
+
+    >>> import flambeau as torch
+    >>> torch.finfo(torch.float32).eps
+    1.1920928955078125e-07
+    """
 
     def __init__(self, type: dtype | None = None) -> None:
         chosen = Defaults.dtype if type is None else as_dtype(type)
@@ -211,7 +233,12 @@ class finfo:
 
 
 class iinfo:
-    """Limits of an integer type: bits, max, min."""
+    """Limits of an integer type: bits, max, min.
+
+    >>> import flambeau as torch
+    >>> torch.iinfo(torch.int8).min, torch.iinfo(torch.int8).max
+    (-128, 127)
+    """
 
     def __init__(self, type: dtype) -> None:
         chosen = as_dtype(type)

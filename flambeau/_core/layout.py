@@ -35,13 +35,23 @@ def _constant(cls: type[_Constant], name: str) -> _Constant:
 
 
 class layout(_Constant):
-    """How elements are stored: flambeau has `torch.strided` and `torch.sparse_coo`."""
+    """How elements are stored: flambeau has `torch.strided` and `torch.sparse_coo`.
+
+    >>> import flambeau as torch
+    >>> torch.strided, torch.ones(1).layout is torch.strided
+    (torch.strided, True)
+    """
 
     table: dict[str, _Constant] = {}
 
 
 class memory_format(_Constant):
-    """The order of dims in memory."""
+    """The order of dims in memory.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, 2, 3, 4).to(memory_format=torch.channels_last).stride()
+    (24, 1, 8, 2)
+    """
 
     table: dict[str, _Constant] = {}
 
@@ -61,7 +71,13 @@ channels_last_3d = memory_format("channels_last_3d")
 
 
 class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple of ints that prints as `torch.Size([2, 3])`."""
+    """The shape of a tensor: a tuple of ints that prints as `torch.Size([2, 3])`.
+
+    >>> import flambeau as torch
+    >>> size = torch.Size([2, 3])
+    >>> size.numel(), size[0], size + (4,)
+    (6, 2, torch.Size([2, 3, 4]))
+    """
 
     __slots__ = ()
 

@@ -94,7 +94,12 @@ def _contradiction(question: str, status: str) -> RuntimeError:
 
 
 def get_float32_matmul_precision() -> str:
-    """The precision that float32 products may have, as it was set; "highest" at first."""
+    """The precision that float32 products may have, as it was set; "highest" at first.
+
+    >>> import flambeau as torch
+    >>> torch.get_float32_matmul_precision()
+    'highest'
+    """
     cuda = fp32_precision(CUDA, "matmul")
     mkldnn = fp32_precision(MKLDNN, "matmul")
     wanted = {"tf32": "high", "bf16": "medium"}.get(mkldnn, Precision.matmul)
@@ -116,6 +121,12 @@ def set_float32_matmul_precision(precision: str) -> None:
 
     It is a permission. "medium" lets large products on a processor with AMX round their operands to
     bfloat16; all others are computed in full float32.
+
+    >>> import flambeau as torch
+    >>> torch.set_float32_matmul_precision("high")
+    >>> torch.get_float32_matmul_precision()
+    'high'
+    >>> torch.set_float32_matmul_precision("highest")
     """
     if not isinstance(precision, str):
         raise RuntimeError(

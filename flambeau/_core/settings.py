@@ -80,6 +80,10 @@ def get_num_threads() -> int:
 
     Until then it is MKL_NUM_THREADS or OMP_NUM_THREADS, or else the number of cores that this
     process may keep busy (`_core/processors.py`).
+
+    >>> import flambeau as torch
+    >>> torch.get_num_threads() >= 1
+    True
     """
     return Threads.inside or _number_of_thread()
 
@@ -94,6 +98,13 @@ def set_num_threads(count: int) -> None:
     Raises:
         RuntimeError: the count is not a positive int.
         ValueError: it has more than 32 bits.
+
+    >>> import flambeau as torch
+    >>> before = torch.get_num_threads()
+    >>> torch.set_num_threads(1)
+    >>> torch.get_num_threads()
+    1
+    >>> torch.set_num_threads(before)
     """
     _keep(_checked_count("set_num_threads", count))
     Threads.asked = True
@@ -113,7 +124,12 @@ def _keep(count: int) -> None:
 
 def get_num_interop_threads() -> int:
     """How many forks may run at a time, as `set_num_interop_threads` was told; until then as many
-    as there are cores to keep busy."""
+    as there are cores to keep busy.
+
+    >>> import flambeau as torch
+    >>> torch.get_num_interop_threads() >= 1
+    True
+    """
     return processors.usable() if Threads.between is None else Threads.between
 
 
@@ -122,6 +138,13 @@ def set_num_interop_threads(count: int) -> None:
 
     Raises:
         RuntimeError: the count is not a positive int, the number was set before, or forks run.
+
+    >>> import flambeau as torch
+    >>> try:
+    ...     torch.set_num_interop_threads(0)
+    ... except RuntimeError:
+    ...     print("at least one")
+    at least one
     """
     _checked_count("set_num_interop_threads", count)
     if Threads.between is not None or Threads.begun:
@@ -227,6 +250,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     Flambeau has no others on the CPU. Where PyTorch has others, it is an error or, by `warn_only`,
     a warning; and memory that nothing is written to is filled
     (`torch.utils.deterministic.fill_uninitialized_memory`).
+
+    >>> import flambeau as torch
+    >>> torch.use_deterministic_algorithms(True)
+    >>> torch.are_deterministic_algorithms_enabled()
+    True
+    >>> torch.use_deterministic_algorithms(False)
     """
     if not isinstance(mode, bool):
         raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be "
@@ -239,29 +268,58 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def set_warn_always(mode: bool, /) -> None:
-    """Whether warnings that are given once per process are given each time."""
+    """Whether warnings that are given once per process are given each time.
+
+    >>> import flambeau as torch
+    >>> torch.set_warn_always(True)
+    >>> torch.is_warn_always_enabled()
+    True
+    >>> torch.set_warn_always(False)
+    """
     if not isinstance(mode, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(mode).__name__}")
     Warnings.always = mode
 
 
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` has set."""
+    """What `set_warn_always` has set.
+
+    >>> import flambeau as torch
+    >>> torch.is_warn_always_enabled()
+    False
+    """
     return Warnings.always
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether deterministic algorithms were asked for."""
+    """Whether deterministic algorithms were asked for.
+
+    >>> import flambeau as torch
+    >>> torch.are_deterministic_algorithms_enabled()
+    False
+    """
     return Determinism.enabled
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether operators without a deterministic algorithm shall only warn."""
+    """Whether operators without a deterministic algorithm shall only warn.
+
+    >>> import flambeau as torch
+    >>> torch.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
     return Determinism.warn_only
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """The same as one setting: 0 or "default", 1 or "warn", 2 or "error"."""
+    """The same as one setting: 0 or "default", 1 or "warn", 2 or "error".
+
+    >>> import flambeau as torch
+    >>> torch.set_deterministic_debug_mode("error")
+    >>> torch.get_deterministic_debug_mode()
+    2
+    >>> torch.set_deterministic_debug_mode("default")
+    """
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
@@ -277,7 +335,12 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """0: not asked for; 1: a warning where there is none; 2: an error."""
+    """0: not asked for; 1: a warning where there is none; 2: an error.
+
+    >>> import flambeau as torch
+    >>> torch.get_deterministic_debug_mode()
+    0
+    """
     if not Determinism.enabled:
         return 0
     return 1 if Determinism.warn_only else 2

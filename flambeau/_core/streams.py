@@ -37,6 +37,10 @@ class Stream:
     Args:
         device: whose, by default the accelerator's, if there is one.
         priority: of the stream of a GPU.
+
+    >>> import flambeau as torch
+    >>> torch.Stream("cpu").device
+    device(type='cpu')
     """
 
     __module__ = "torch"
@@ -105,6 +109,11 @@ class Event:
     Args:
         device: of which kind of device, by default the accelerator, if there is one.
         enable_timing: measure time.
+
+    >>> import flambeau as torch
+    >>> event = torch.Event("cpu")
+    >>> event.query()
+    True
     """
 
     __module__ = "torch"

@@ -19,6 +19,10 @@ def set_flush_denormal(mode: bool, /) -> bool:
     """Take denormal numbers for zero in this thread, as operands and as results, or do not.
 
     True where that can be set: on x86 with llvmlite.
+
+    >>> import flambeau as torch
+    >>> torch.set_flush_denormal(False) in (True, False)
+    True
     """
     if not isinstance(mode, bool):
         raise RuntimeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")

@@ -298,7 +298,15 @@ def _wrapped(value: Any, wanted: np.dtype[Any]) -> int:
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor over the memory of an ndarray; both see writes of either."""
+    """A tensor over the memory of an ndarray; both see writes of either.
+
+    >>> import flambeau as torch
+    >>> import numpy
+    >>> array = numpy.zeros(2)
+    >>> torch.from_numpy(array)[0] = 1
+    >>> array
+    array([1., 0.])
+    """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     if not array.dtype.isnative:

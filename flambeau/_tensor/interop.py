@@ -163,7 +163,13 @@ class Capsule:
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of anything that speaks DLPack, or of a capsule."""
+    """A tensor over the memory of anything that speaks DLPack, or of a capsule.
+
+    >>> import flambeau as torch
+    >>> import numpy
+    >>> torch.from_dlpack(numpy.arange(3))
+    tensor([0, 1, 2])
+    """
     source = _source(ext_tensor, device, copy)
     if tuple(source.__dlpack_device__())[0] == GPU or isinstance(source, Capsule):
         found = _on_gpu(source)
@@ -252,7 +258,12 @@ class _Writable:
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """The DLPack capsule of a tensor."""
+    """The DLPack capsule of a tensor.
+
+    >>> import flambeau as torch
+    >>> torch.from_dlpack(torch.to_dlpack(torch.arange(3)))
+    tensor([0, 1, 2])
+    """
     return tensor.__dlpack__()  # type: ignore[attr-defined]
 
 

@@ -35,7 +35,17 @@ state = State()
 
 
 class off:
-    """Functions of torch take subclasses for plain tensors in this region."""
+    """Functions of torch take subclasses for plain tensors in this region.
+
+    >>> import flambeau as torch
+    >>> class Named(torch.Tensor):
+    ...     pass
+    >>> x = torch.ones(1).as_subclass(Named)
+    >>> with torch._C.DisableTorchFunctionSubclass():
+    ...     y = x + 1
+    >>> type(y).__name__, type(x + 1).__name__
+    ('Tensor', 'Named')
+    """
 
     def __enter__(self) -> None:
         self.before = state.off
@@ -46,7 +56,17 @@ class off:
 
 
 class off_with_modes(off):
-    """The same for modes."""
+    """The same for modes.
+
+    >>> import flambeau as torch
+    >>> class Named(torch.Tensor):
+    ...     pass
+    >>> x = torch.ones(1).as_subclass(Named)
+    >>> with torch._C.DisableTorchFunction():
+    ...     y = x + 1
+    >>> type(y).__name__, type(x + 1).__name__
+    ('Tensor', 'Named')
+    """
 
     def __enter__(self) -> None:
         super().__enter__()

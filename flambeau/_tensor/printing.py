@@ -71,6 +71,12 @@ def set_printoptions(
         profile: "default", "short" or "full", applied before the other arguments. As in torch,
             a name that is none of these changes nothing.
         sci_mode: True or False forces scientific or plain notation; None lets the values decide.
+
+    >>> import flambeau as torch
+    >>> torch.set_printoptions(precision=2)
+    >>> torch.tensor([1 / 3])
+    tensor([0.33])
+    >>> torch.set_printoptions(profile="default")
     """
     chosen = {
         "precision": precision,

@@ -116,14 +116,24 @@ def storage_type(self: Tensor) -> Any:
 
 @method
 def get_device(self: Tensor) -> int:
-    """The index of the tensor's device; -1 for the CPU."""
+    """The index of the tensor's device; -1 for the CPU.
+
+    >>> import flambeau as torch
+    >>> torch.get_device(torch.ones(1))
+    -1
+    """
     index = self.device.index
     return -1 if index is None else index
 
 
 @method
 def is_floating_point(self: Tensor) -> bool:
-    """Whether the type is a floating-point type."""
+    """Whether the type is a floating-point type.
+
+    >>> import flambeau as torch
+    >>> torch.is_floating_point(torch.tensor([1.0])), torch.is_floating_point(torch.tensor([1]))
+    (True, False)
+    """
     return self.dtype.is_floating_point
 
 
@@ -135,7 +145,12 @@ def is_complex(self: Tensor) -> bool:
 
 @method
 def is_signed(self: Tensor) -> bool:
-    """Whether the type has negative values."""
+    """Whether the type has negative values.
+
+    >>> import flambeau as torch
+    >>> torch.is_signed(torch.ones(1)), torch.is_signed(torch.ones(1, dtype=torch.uint8))
+    (True, False)
+    """
     return self.dtype.is_signed
 
 

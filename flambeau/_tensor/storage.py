@@ -32,13 +32,24 @@ def _check_step(index: slice) -> None:
 
 
 class StorageBase:
-    """What is memory, however typed: programs ask `isinstance(x, torch.StorageBase)`."""
+    """What is memory, however typed: programs ask `isinstance(x, torch.StorageBase)`.
+
+    >>> import flambeau as torch
+    >>> isinstance(torch.ones(3).untyped_storage(), torch.StorageBase)
+    True
+    """
 
     __slots__ = ()
 
 
 class UntypedStorage(StorageBase):
-    """A block of memory that tensors view."""
+    """A block of memory that tensors view.
+
+    >>> import flambeau as torch
+    >>> storage = torch.ones(3).untyped_storage()
+    >>> storage.nbytes(), storage.tolist()[:4]
+    (12, [0, 0, 128, 63])
+    """
 
     __slots__ = ("__dict__", "__weakref__", "array", "filename", "is_ours", "start")
 

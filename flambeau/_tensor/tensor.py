@@ -73,6 +73,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     Fields that most tensors do not use are class attributes, set on an instance only when needed:
     making a tensor sets `_data` alone (benchmarks/op_overhead.py, "operator_add").
+
+    >>> import flambeau as torch
+    >>> x = torch.Tensor([1, 2])
+    >>> x.dtype, x.shape
+    (torch.float32, torch.Size([2]))
     """
 
     _data: np.ndarray

@@ -15,6 +15,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import META, check_available
 from flambeau._core.device import device as Device
+from flambeau._core.doc_text import with_example
 from flambeau._core.parts import real_part
 from flambeau._core.settings import warn_once
 from flambeau._tensor.meta import NO_DATA
@@ -70,6 +71,15 @@ class TypedStorage:
         wrap_storage: the untyped storage to look at; excludes `data` and `device`.
         dtype: the element type; left out, PyTorch's default type.
         device: where the memory is.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # storages with types are deprecated
+    ...     storage = torch.ones(3).storage()
+    ...     values = storage.tolist()
+    >>> values
+    [1.0, 1.0, 1.0]
     """
 
     def __init__(
@@ -424,7 +434,10 @@ def _element_of(cls: Any, dtype: dt.dtype | None) -> dt.dtype:
 
 
 def _legacy_class(name: str, dtype: dt.dtype) -> Any:
-    doc = f"Makes typed storages of {dtype} elements."
+    doc = with_example(
+        f"Makes typed storages of {dtype} elements: storages have no shape, only a size.",
+        f"issubclass(torch.{name}, torch.TypedStorage)", "True",
+    )  # fmt: skip
     namespace = {"element": dtype, "__doc__": doc, "__module__": "torch"}
     return _LegacyMeta(name, (_LegacyStorage,), namespace)
 

@@ -38,7 +38,12 @@ __all__ = [  # noqa: PLE0604
 
 
 class Variable:
-    """The old name of Tensor: `Variable(tensor, requires_grad=False)` returns the tensor."""
+    """The old name of Tensor: `Variable(tensor, requires_grad=False)` returns the tensor.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.Variable(torch.ones(2), requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    """
 
     _execution_engine = ExecutionEngine()
 

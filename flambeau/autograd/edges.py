@@ -22,6 +22,13 @@ class GradientEdge(NamedTuple):
 
     Stands for a tensor in `backward` and `grad`, and does not keep its memory. `ownership_token`
     keeps the node alive: it is a `Token`.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> y = x * 2
+    >>> edge = torch.autograd.graph.get_gradient_edge(y)
+    >>> torch.autograd.grad((y ** 2).sum(), edge)
+    (tensor([4.]),)
     """
 
     node: Node
@@ -30,7 +37,13 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Where gradients of a tensor flow through: its node, or the AccumulateGrad of a leaf."""
+    """Where gradients of a tensor flow through: its node, or the AccumulateGrad of a leaf.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> torch.autograd.graph.get_gradient_edge(x * 2).node.name()
+    'MulBackward0'
+    """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
                            "require gradients")  # fmt: skip

@@ -40,7 +40,16 @@ TANGENT_TAKEN = (
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value, and its derivative or None."""
+    """A value, and its derivative or None.
+
+    >>> import flambeau as torch
+    >>> import flambeau.autograd.forward_ad as forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(torch.tensor([3.0]), torch.tensor([1.0]))
+    ...     value, tangent = forward_ad.unpack_dual(x.exp())
+    >>> value, tangent
+    (tensor([20.0855]), tensor([20.0855]))
+    """
 
     primal: Any
     tangent: Any
@@ -62,6 +71,12 @@ def enter_dual_level() -> int:
 
     Raises:
         RuntimeError: there is one already; `torch.func.jvp` nests.
+
+    >>> import flambeau as torch
+    >>> import flambeau.autograd.forward_ad as forward_ad
+    >>> forward_ad.enter_dual_level()
+    0
+    >>> forward_ad.exit_dual_level()
     """
     if _Public.level is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
@@ -70,7 +85,16 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Carry no tangents any longer: those that there are are forgotten."""
+    """Carry no tangents any longer: those that there are are forgotten.
+
+    >>> import flambeau as torch
+    >>> import flambeau.autograd.forward_ad as forward_ad
+    >>> level = forward_ad.enter_dual_level()
+    >>> x = forward_ad.make_dual(torch.tensor([3.0]), torch.tensor([1.0]))
+    >>> forward_ad.exit_dual_level(level=level)
+    >>> x
+    tensor([3.])
+    """
     found = _Public.level
     if level not in (None, 0) and found is not None:
         raise RuntimeError(NOT_THE_LAST)
@@ -87,7 +111,16 @@ def _set(level: Level | None) -> None:
 
 
 class dual_level(_Region):
-    """A region in which dual tensors exist; a context manager, or around a function."""
+    """A region in which dual tensors exist; a context manager, or around a function.
+
+    >>> import flambeau as torch
+    >>> import flambeau.autograd.forward_ad as forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(torch.tensor([3.0]), torch.tensor([1.0]))
+    ...     tangent = forward_ad.unpack_dual(x ** 2).tangent
+    >>> tangent
+    tensor([6.])
+    """
 
     def __enter__(self) -> int:
         return enter_dual_level()
@@ -102,6 +135,14 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     Raises:
         ValueError: one of them is not of floating point or complex type.
         RuntimeError: there is no level, or the shapes differ.
+
+    >>> import flambeau as torch
+    >>> import flambeau.autograd.forward_ad as forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(torch.tensor([3.0]), torch.tensor([1.0]))
+    ...     y = forward_ad.unpack_dual(x ** 2)
+    >>> y.primal, y.tangent
+    (tensor([9.]), tensor([6.]))
     """
     found = _level(level)
     if found is None:
@@ -139,7 +180,15 @@ def _lying_as(tensor: Any, tangent: Any) -> Any:
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value of a tensor without its tangent, and the tangent; None where there is none."""
+    """The value of a tensor without its tangent, and the tangent; None where there is none.
+
+    >>> import flambeau as torch
+    >>> import flambeau.autograd.forward_ad as forward_ad
+    >>> with forward_ad.dual_level():
+    ...     plain = forward_ad.unpack_dual(torch.tensor([3.0]))
+    >>> plain.tangent is None
+    True
+    """
     found = _level(level)
     if found is None:
         return UnpackedDualTensor(tensor, None)

@@ -247,6 +247,21 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
     """Subclass with static methods `forward(ctx, ...)` and `backward(ctx, *grads)`; call `apply`.
 
     `forward` may leave out `ctx` if there is a static method `setup_context(ctx, inputs, output)`.
+
+    >>> import flambeau as torch
+    >>> class Cube(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x ** 3
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         (x,) = ctx.saved_tensors
+    ...         return grad * 3 * x ** 2
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor(12.)
     """
 
     _node_class: type[CustomNode]

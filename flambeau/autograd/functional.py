@@ -124,7 +124,12 @@ def _vectors(v: Any, outputs: tuple[Tensor, ...], function: str, many: bool) -> 
 
 def vjp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
-    """(outputs, vᵀ·J): the vector-Jacobian product, one tensor per input."""
+    """(outputs, vᵀ·J): the vector-Jacobian product, one tensor per input.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.functional.vjp(lambda x: x ** 2, torch.tensor([1., 2.]), torch.ones(2))
+    (tensor([1., 4.]), tensor([2., 4.]))
+    """
     with enable_grad():
         many, given = _as_tuple(inputs, "inputs", "vjp")
         prepared = _prepare(given, create_graph)
@@ -142,7 +147,12 @@ def vjp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
 
 def jvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
-    """(outputs, J·v): the Jacobian-vector product, one tensor per output."""
+    """(outputs, J·v): the Jacobian-vector product, one tensor per output.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.functional.jvp(lambda x: x ** 2, torch.tensor([1., 2.]), torch.ones(2))
+    (tensor([1., 4.]), tensor([2., 4.]))
+    """
     with enable_grad():
         many_in, given = _as_tuple(inputs, "inputs", "jvp")
         vectors = _vectors(v, given, "jvp", many_in)
@@ -170,7 +180,13 @@ def _forward_products(outputs: Any, inputs: Any, vectors: Any, create_graph: boo
 def jacobian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = False,
              strict: bool = False, vectorize: bool = False,
              strategy: str = "reverse-mode") -> Any:  # fmt: skip
-    """The Jacobian: for each output and input a tensor of output.shape + input.shape."""
+    """The Jacobian: for each output and input a tensor of output.shape + input.shape.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.functional.jacobian(lambda x: x ** 2, torch.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
@@ -271,7 +287,13 @@ def _need_second_order(gradients: Any) -> None:
 def hessian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = False,
             strict: bool = False, vectorize: bool = False,
             outer_jacobian_strategy: str = "reverse-mode") -> Any:  # fmt: skip
-    """The matrix of second derivatives of a function of one value."""
+    """The matrix of second derivatives of a function of one value.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.functional.hessian(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
     many, given = _as_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
@@ -288,7 +310,13 @@ def hessian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fals
 
 def vhp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
-    """(output, vᵀ·H) for a function of one value."""
+    """(output, vᵀ·H) for a function of one value.
+
+    >>> import flambeau as torch
+    >>> x, v = torch.tensor([1., 2.]), torch.ones(2)
+    >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, v)
+    (tensor(9.), tensor([ 6., 12.]))
+    """
     with enable_grad():
         many, given = _as_tuple(inputs, "inputs", "vhp")
         vectors = _vectors(v, given, "vhp", many)
@@ -308,7 +336,13 @@ def vhp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
 
 def hvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
-    """(output, H·v) for a function of one value."""
+    """(output, H·v) for a function of one value.
+
+    >>> import flambeau as torch
+    >>> x, v = torch.tensor([1., 2.]), torch.ones(2)
+    >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)
+    (tensor(9.), tensor([ 6., 12.]))
+    """
     with enable_grad():
         many, given = _as_tuple(inputs, "inputs", "hvp")
         vectors = _vectors(v, given, "hvp", many)

@@ -105,7 +105,15 @@ class no_grad(_Region):
 
 
 class enable_grad(_Region):
-    """Operators in this region are recorded again, inside `no_grad`; not in inference mode."""
+    """Operators in this region are recorded again, inside `no_grad`; not in inference mode.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.no_grad(), torch.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         region = super().__new__(cls)
@@ -125,7 +133,15 @@ class enable_grad(_Region):
 
 
 class set_grad_enabled(_Region):
-    """Switch recording on or off at once; as a context manager, until its end."""
+    """Switch recording on or off at once; as a context manager, until its end.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
         self.before, self.inside = state.enabled, state.inside
@@ -158,7 +174,14 @@ class set_grad_enabled(_Region):
 
 
 class inference_mode(_Region):
-    """No recording and no version counts: new tensors can never take part in autograd."""
+    """No recording and no version counts: new tensors can never take part in autograd.
+
+    >>> import flambeau as torch
+    >>> with torch.inference_mode():
+    ...     y = torch.ones(1) * 2
+    >>> y.is_inference()
+    True
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         region = super().__new__(cls)
@@ -189,7 +212,14 @@ class inference_mode(_Region):
 
 class set_multithreading_enabled(_Region):
     """Whether backward may use several threads. It runs in the calling thread here, so the setting
-    is only remembered."""
+    is only remembered.
+
+    >>> import flambeau as torch
+    >>> with torch.autograd.set_multithreading_enabled(False):
+    ...     inside = torch.autograd.is_multithreading_enabled()
+    >>> inside
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
         self.mode, self.before = bool(mode), Threads.enabled
@@ -212,7 +242,12 @@ class Threads:
 
 
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` has set."""
+    """What `set_multithreading_enabled` has set.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.is_multithreading_enabled()
+    True
+    """
     return Threads.enabled
 
 
@@ -235,10 +270,22 @@ class _unsafe_preserve_version_counter(_Region):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operators are recorded in this thread."""
+    """Whether operators are recorded in this thread.
+
+    >>> import flambeau as torch
+    >>> with torch.no_grad():
+    ...     inside = torch.is_grad_enabled()
+    >>> inside, torch.is_grad_enabled()
+    (False, True)
+    """
     return state.inside if state.enabled is None else state.enabled
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether inference mode is on in this thread."""
+    """Whether inference mode is on in this thread.
+
+    >>> import flambeau as torch
+    >>> torch.is_inference_mode_enabled()
+    False
+    """
     return state.inference

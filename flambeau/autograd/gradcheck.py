@@ -299,6 +299,11 @@ def gradgradcheck(
     """`gradcheck` of the gradients themselves, by the inputs and by the output gradients.
 
     `gen_non_contig_grad_outputs`: output gradients that are made here have gaps between elements.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradgradcheck(lambda x: x ** 3, x)
+    True
     """
     require_one(check_fwd_over_rev=check_fwd_over_rev, check_rev_over_rev=check_rev_over_rev)
     for name, asked in (("check_undefined_grad", check_undefined_grad),

@@ -67,7 +67,14 @@ WRITTEN_OUT = ("CopyBackwards", "Error", "NotImplemented")
 
 
 class Node:
-    """One recorded operator. Subclasses, one per row, hold the formulas in `apply`."""
+    """One recorded operator. Subclasses, one per row, hold the formulas in `apply`.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> node = (x * 2).grad_fn
+    >>> node.name(), isinstance(node, torch.autograd.graph.Node)
+    ('MulBackward0', True)
+    """
 
     __slots__ = (
         "__dict__",
@@ -212,6 +219,14 @@ class RemovableHandle:
     """What hook registration returns: `remove()` takes the hook away.
 
     It keeps neither the table of hooks alive nor tables of marks that go with it (`extra_dict`).
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> handle.remove()
+    >>> x.sum().backward()
+    >>> x.grad
+    tensor([1.])
     """
 
     next_id = 0

@@ -167,6 +167,13 @@ def register_multi_grad_hook(
     "all": `fn` gets a list of gradients (None where a tensor received none), and tensors that do
     not require grad are refused with an AssertionError; "any": one gradient, and those are passed
     over.
+
+    >>> import flambeau as torch
+    >>> x, y = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    >>> handle = torch.autograd.graph.register_multi_grad_hook([x, y], print)
+    >>> (x * 2 + y * 3).sum().backward()
+    [tensor([2.]), tensor([3.])]
+    >>> handle.remove()
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")

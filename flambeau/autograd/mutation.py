@@ -92,6 +92,16 @@ class allow_mutation_on_saved_tensors:
     """Let tensors that are saved for backward be written to: backward gets them as they were.
 
     Backward passes must run within, too.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x.clone()
+    ...     z = y ** 2
+    ...     _ = y.zero_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([4.])
     """
 
     active = False

@@ -14,7 +14,16 @@ from flambeau.autograd import anomaly
 
 class saved_tensors_hooks:
     """While active, every tensor saved for backward goes through `pack_hook`; backward gets what
-    `unpack_hook` makes of it again."""
+    `unpack_hook` makes of it again.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.half(), lambda t: t.float()):
+    ...     y = x ** 2
+    >>> y.backward()
+    >>> x.grad
+    tensor([4.])
+    """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
         self.hooks = (pack_hook, unpack_hook)
@@ -34,6 +43,14 @@ class save_on_cpu(saved_tensors_hooks):
 
     `pin_memory`: in pinned memory, if there is a device of `device_type`; there is one only for
     "cpu", which cannot pin.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> with torch.autograd.graph.save_on_cpu():
+    ...     y = x ** 2
+    >>> y.backward()
+    >>> x.grad
+    tensor([4.])
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
@@ -53,7 +70,17 @@ def _copied(tensor: Tensor) -> Tensor:
 
 
 class disable_saved_tensors_hooks:
-    """While active, `saved_tensors_hooks` raises with the given message."""
+    """While active, `saved_tensors_hooks` raises with the given message.
+
+    >>> import flambeau as torch
+    >>> try:
+    ...     with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...         with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+    ...             pass
+    ... except RuntimeError as error:
+    ...     print(error)
+    not here
+    """
 
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
@@ -77,7 +104,14 @@ class disable_saved_tensors_hooks:
 
 
 class set_detect_anomaly:
-    """Switch anomaly mode: errors and NaNs in backward name the forward line that is to blame."""
+    """Switch anomaly mode: errors and NaNs in backward name the forward line that is to blame.
+
+    >>> import flambeau as torch
+    >>> with torch.autograd.set_detect_anomaly(True):
+    ...     inside = torch.is_anomaly_enabled()
+    >>> inside, torch.is_anomaly_enabled()
+    (True, False)
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.before = (modes.watch.anomaly, anomaly.Anomaly.check_nan)
@@ -91,7 +125,16 @@ class set_detect_anomaly:
 
 
 class detect_anomaly:
-    """Anomaly mode for a block of code."""
+    """Anomaly mode for a block of code.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # that backward takes longer
+    ...     with torch.autograd.detect_anomaly():
+    ...         torch.is_anomaly_enabled()
+    True
+    """
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
@@ -117,7 +160,14 @@ def _switch(mode: bool, check_nan: bool) -> None:
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
-    """Switch anomaly mode, and whether it looks for NaN gradients."""
+    """Switch anomaly mode, and whether it looks for NaN gradients.
+
+    >>> import flambeau as torch
+    >>> torch.set_anomaly_enabled(True)
+    >>> torch.is_anomaly_enabled()
+    True
+    >>> torch.set_anomaly_enabled(False)
+    """
     for position, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
         if not isinstance(value, bool):
             raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {position}) must "
@@ -126,10 +176,20 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on."""
+    """Whether anomaly mode is on.
+
+    >>> import flambeau as torch
+    >>> torch.is_anomaly_enabled()
+    False
+    """
     return modes.watch.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode looks for NaN gradients."""
+    """Whether anomaly mode looks for NaN gradients.
+
+    >>> import flambeau as torch
+    >>> torch.is_anomaly_check_nan_enabled()
+    True
+    """
     return anomaly.Anomaly.check_nan

@@ -49,7 +49,14 @@ ARGUMENTS = (
 
 
 class SavedTensor:
-    """One tensor that a node keeps. Nodes make these."""
+    """One tensor that a node keeps. Nodes make these.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> saved = (x ** 2).grad_fn._raw_saved_self
+    >>> type(saved).__name__
+    'SavedTensor'
+    """
 
     __slots__ = ("_node", "_place")
     _node: Node

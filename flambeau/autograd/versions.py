@@ -67,7 +67,14 @@ def bump(tensor: Tensor) -> None:
 
 
 def increment_version(tensor: Any) -> None:
-    """Count a write that was made behind autograd's back, to one tensor or to several."""
+    """Count a write that was made behind autograd's back, to one tensor or to several.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1)
+    >>> torch.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     if isinstance(tensor, Tensor):
         tensor = (tensor,)
     elif not isinstance(tensor, Iterable):

@@ -50,7 +50,8 @@ def _numbers(tensor: Any) -> np.ndarray | None:
 
 def _picture(values: np.ndarray) -> str:
     if values.ndim == 1:
-        return sparkline(values)
+        line = sparkline(values)
+        return line and svg_image(line, "the numbers as a line")
     note = ""
     if values.ndim > 2:
         place = ", ".join("0" for _ in values.shape[:-2])
@@ -77,8 +78,21 @@ def sparkline(values: np.ndarray) -> str:
             pieces.append([])
     lines = "".join(f'<polyline points="{" ".join(piece)}"/>' for piece in pieces if piece)
     return (
-        '<svg width="244" height="48" viewBox="-2 0 244 48" fill="none" '
+        '<svg xmlns="http://www.w3.org/2000/svg" width="244" height="48" viewBox="-2 0 244 48" '
+        'fill="none" '
         f'stroke="#1f8bab" stroke-width="1.3">{lines}</svg>'
+    )
+
+
+def svg_image(drawing: str, words: str) -> str:
+    """SVG as an `<img>`: notebooks that were run elsewhere show images, but leave out bare SVG.
+
+    words: what is read out, and shown where there are no images.
+    """
+    data = base64.b64encode(drawing.encode()).decode()
+    return (
+        f'<img alt="{escape(words)}" style="max-width:100%;margin:0" '
+        f'src="data:image/svg+xml;base64,{data}"/>'
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flambeau.debug.graph_svg import svg
+from flambeau.debug.html import svg_image
 from flambeau.debug.module_graph import Call, record
 from flambeau.nn import Module
 
@@ -26,7 +27,7 @@ class Drawing:
         Path(path).write_text(self.svg, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        return f'<div class="flambeau-graph">{self.svg}</div>'
+        return f'<div class="flambeau-graph">{svg_image(self.svg, repr(self))}</div>'
 
     def __repr__(self) -> str:
         """A line for each box."""

@@ -34,7 +34,12 @@ NO_MATCH = "Overloaded torch operator invoked from Python failed to match any sc
 
 
 class Tag(enum.Enum):
-    """What may be known of an operator: `torch.Tag`."""
+    """What may be known of an operator: `torch.Tag`.
+
+    >>> import flambeau as torch
+    >>> torch.Tag.pointwise in torch.ops.aten.add.Tensor.tags
+    True
+    """
 
     core = 0
     cudagraph_unsafe = 1

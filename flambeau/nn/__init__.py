@@ -102,6 +102,10 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
 
     Raises:
         TypeError: another key, or one given in both places.
+
+    >>> import flambeau as torch
+    >>> torch.nn.factory_kwargs({"dtype": torch.float64})
+    {'dtype': torch.float64}
     """
     if kwargs is None:
         return {}

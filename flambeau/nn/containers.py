@@ -16,7 +16,21 @@ Self = TypeVar("Self", bound="Sequential")
 
 
 class Container(Module):
-    """The deprecated ancestor of Module's own attributes."""
+    """The deprecated ancestor of Module's own attributes.
+
+    What shapes it takes is up to its subclasses.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     both = torch.nn.Container(first=torch.nn.ReLU(), second=torch.nn.Tanh())
+    >>> both
+    Container(
+      (first): ReLU()
+      (second): Tanh()
+    )
+    """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Container:
@@ -58,6 +72,8 @@ def make_room(modules: dict[str, Any], index: int, count: int) -> None:
 
 class Sequential(Module):
     """Modules called one after another, each on what the one before returned.
+
+    Takes the shapes of its first module, and gives those of its last.
 
     They are given as arguments, or in an OrderedDict with names.
 
@@ -181,6 +197,8 @@ def _check_sequential(other: Any) -> None:
 class ModuleList(Module):
     """A list of modules, whose parameters count as its own.
 
+    It is not called itself, and so has no shapes of its own.
+
     >>> import flambeau as torch
     >>> layers = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(3)])
     >>> len(layers), sum(p.numel() for p in layers.parameters())
@@ -296,6 +314,8 @@ def pairs_of(given: Any, cls: str) -> list[tuple[str, Any]]:
 
 class ModuleDict(Module):
     """A dict of modules, whose parameters count as its own; it keeps the order of insertion.
+
+    It is not called itself, and so has no shapes of its own.
 
     >>> import flambeau as torch
     >>> parts = torch.nn.ModuleDict({"a": torch.nn.ReLU()})

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._core.doc_text import with_example
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
@@ -126,7 +127,13 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Convolution weights (out, in, ...) that pass each channel through, in every group."""
+    """Convolution weights (out, in, ...) that pass each channel through, in every group.
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.dirac_(torch.empty(2, 2, 1)).squeeze()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     out_channels, in_channels, *kernel = tensor.shape
@@ -177,7 +184,12 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with std gain·sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    """Normal with std gain·sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.xavier_normal_(torch.empty(3, 5)).shape
+    torch.Size([3, 5])
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
@@ -213,7 +225,12 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Normal with std gain / sqrt(fan) (He et al., 2015)."""
+    """Normal with std gain / sqrt(fan) (He et al., 2015).
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.kaiming_normal_(torch.empty(3, 5)).shape
+    torch.Size([3, 5])
+    """
     if 0 in tensor.shape:
         warnings.warn(EMPTY, stacklevel=2)
         return tensor
@@ -247,6 +264,10 @@ def trunc_normal_(
     Where less than 30 % of the normal lies in [a, b], candidates are uniform and accepted in
     proportion to the density. On a CUDA device, where to look at what was drawn is to wait for it,
     numbers are made by the inverse of the distribution function.
+
+    >>> import flambeau as torch
+    >>> bool(torch.nn.init.trunc_normal_(torch.empty(100), a=-1, b=1).abs().max() <= 1)
+    True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(TOO_FAR, stacklevel=2)
@@ -331,7 +352,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal, with a share of each column's entries set to 0 (Martens, 2010)."""
+    """Normal, with a share of each column's entries set to 0 (Martens, 2010).
+
+    >>> import flambeau as torch
+    >>> (torch.nn.init.sparse_(torch.empty(4, 3), sparsity=0.5) == 0).sum(0)
+    tensor([2, 2, 2])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows = tensor.shape[0]
@@ -352,6 +378,11 @@ _no_grad_fill_ = constant_
 _no_grad_zero_ = zeros_
 
 
+SHOWN = {"constant_": "torch.empty(2, 3), 7.0", "sparse_": "torch.empty(2, 3), 0.5",
+         "dirac_": "torch.empty(2, 3, 1)"}  # fmt: skip
+"""What initialisers are given in examples, where that is not a matrix alone."""
+
+
 def _make_deprecate(function: Callable[..., Any]) -> Callable[..., Any]:
     name = function.__name__
     advice = f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`."
@@ -361,7 +392,11 @@ def _make_deprecate(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     functools.update_wrapper(renamed, function)
-    renamed.__doc__ = f"The deprecated name of `{name}`."
+    given = SHOWN.get(name, "torch.empty(2, 3)")
+    renamed.__doc__ = with_example(
+        f"The deprecated name of `{name}`, which fills a tensor and returns it, in its shape.",
+        f"len(torch.nn.init.{name}({given}))", "2",
+    )  # fmt: skip
     renamed.__name__ = name[:-1]
     return renamed
 

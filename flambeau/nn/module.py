@@ -49,6 +49,8 @@ def _forward_unimplemented(self: Any, *input: Any) -> None:
 class Module(ModuleHooks, ModuleState, ModuleConversion):
     """The base class of all neural network modules.
 
+    What shapes it takes is up to its subclasses.
+
     A subclass calls `super().__init__()`, assigns Parameters, buffers and other modules to
     attributes, and defines `forward`. Modules form a tree, which `parameters()`, `state_dict()`,
     `to()`, `train()` and the like walk.

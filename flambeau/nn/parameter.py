@@ -171,6 +171,14 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     """A tensor that belongs to a Module's state but is not trained, such as a running mean.
 
     `persistent=False` leaves it out of the `state_dict`.
+
+    >>> import flambeau as torch
+    >>> class Mean(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.mean = torch.nn.Buffer(torch.zeros(3))
+    >>> Mean().state_dict()
+    OrderedDict([('mean', tensor([0., 0., 0.]))])
     """
 
     __torch_function__ = staticmethod(overriding.disabled)
@@ -185,7 +193,16 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[override]
-    """A Parameter of a lazy module before the first batch has told its shape."""
+    """A Parameter of a lazy module before the first batch has told its shape.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.LazyLinear(2)
+    >>> isinstance(layer.weight, torch.nn.UninitializedParameter)
+    True
+    >>> _ = layer(torch.ones(1, 3))
+    >>> layer.weight.shape
+    torch.Size([2, 3])
+    """
 
     cls_to_become = Parameter
 
@@ -203,7 +220,12 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[override]
-    """A buffer of a lazy module before the first batch has told its shape."""
+    """A buffer of a lazy module before the first batch has told its shape.
+
+    >>> import flambeau as torch
+    >>> torch.nn.parameter.is_lazy(torch.nn.LazyBatchNorm1d().running_mean)
+    True
+    """
 
     cls_to_become = Tensor
     __torch_function__ = staticmethod(overriding.disabled)

@@ -31,6 +31,8 @@ def _line(key: Any, value: Any, element: str) -> str:
 class ParameterList(Module):
     """A list of parameters; tensors put in become Parameters, other values are kept.
 
+    Each has a shape of its own; the list is not called.
+
     >>> import flambeau as torch
     >>> held = torch.nn.ParameterList([torch.zeros(2), torch.zeros(3)])
     >>> [p.shape for p in held]
@@ -109,7 +111,15 @@ def _pairs_in_order(parameters: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
 
 
 class ParameterDict(Module):
-    """A dict of parameters; tensors put in become Parameters, other values are kept."""
+    """A dict of parameters; tensors put in become Parameters, other values are kept.
+
+    Each has a shape of its own; the dict is not called.
+
+    >>> import flambeau as torch
+    >>> weights = torch.nn.ParameterDict({"one": torch.zeros(2), "two": torch.ones(3)})
+    >>> list(weights), weights["two"].requires_grad
+    (['one', 'two'], True)
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

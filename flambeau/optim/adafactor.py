@@ -65,6 +65,14 @@ class Adafactor(Planned):
 
     Vectors keep v itself. As in torch, eps1 bounds mean(r) and √v from below (None: the type's
     epsilon), and `weight_decay` shrinks p by lr·weight_decay first.
+
+    >>> import flambeau as torch
+    >>> weight = torch.nn.Parameter(torch.ones(2, 3))
+    >>> optimizer = torch.optim.Adafactor([weight])
+    >>> weight.sum().backward()
+    >>> optimizer.step()
+    >>> {name: tuple(t.shape) for name, t in optimizer.state[weight].items()}
+    {'step': (), 'row_var': (2, 1), 'col_var': (1, 3)}
     """
 
     kept = ("row_var", "col_var", "variance")

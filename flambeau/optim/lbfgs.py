@@ -25,6 +25,18 @@ class LBFGS(Optimizer):
     A step is up to `max_iter` such moves, each of length `lr`, or with
     `line_search_fn="strong_wolfe"` of a length that is searched; `closure` is called each time.
     There is one group, and all parameters count as one vector: its state is that of the first.
+
+    >>> import flambeau as torch
+    >>> x = torch.nn.Parameter(torch.tensor([0.0]))
+    >>> optimizer = torch.optim.LBFGS([x])
+    >>> def loss():
+    ...     optimizer.zero_grad()
+    ...     value = (x - 3).square().sum()
+    ...     value.backward()
+    ...     return value
+    >>> _ = optimizer.step(loss)
+    >>> x.detach()
+    tensor([3.])
     """
 
     def __init__(

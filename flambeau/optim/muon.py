@@ -58,6 +58,14 @@ class Muon(Planned):
 
     s is √max(1, rows/columns), or with `adjust_lr_fn="match_rms_adamw"` 0.2·√max(rows, columns)
     (Liu et al., 2025). Only for matrices: give vectors to another optimizer.
+
+    >>> import flambeau as torch
+    >>> weight = torch.nn.Parameter(torch.zeros(2, 2))
+    >>> optimizer = torch.optim.Muon([weight], lr=0.1)
+    >>> weight.sum().backward()
+    >>> optimizer.step()
+    >>> optimizer.state[weight]["momentum_buffer"].shape
+    torch.Size([2, 2])
     """
 
     kept = ("momentum_buffer",)

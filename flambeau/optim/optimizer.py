@@ -85,7 +85,20 @@ ONLY_AT_FIRST = ("initial_accumulator_value",)
 
 
 class Optimizer:
-    """Groups of parameters with their options (`param_groups`) and per-parameter `state`."""
+    """Groups of parameters with their options (`param_groups`) and per-parameter `state`.
+
+    >>> import flambeau as torch
+    >>> class Plain(torch.optim.Optimizer):
+    ...     def step(self):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 p.data -= group["lr"] * p.grad
+    >>> x = torch.nn.Parameter(torch.tensor([1.0]))
+    >>> x.square().sum().backward()
+    >>> Plain([x], {"lr": 0.25}).step()
+    >>> x.detach()
+    tensor([0.5000])
+    """
 
     options: ClassVar[tuple[str, ...]] = ()
     """Options of the class that a step looks at."""

@@ -24,6 +24,15 @@ class SparseAdam(Optimizer):
 
     for the rows alone that have a gradient: the moments of the others do not decay, and t counts
     the steps of the whole parameter. Gradients must be sparse and parameters dense and real.
+
+    >>> import flambeau as torch
+    >>> table = torch.nn.Embedding(4, 2, sparse=True)
+    >>> before = table.weight.detach().clone()
+    >>> optimizer = torch.optim.SparseAdam(table.parameters())
+    >>> table(torch.tensor([1])).sum().backward()
+    >>> optimizer.step()
+    >>> (table.weight != before).any(1)
+    tensor([False,  True, False, False])
     """
 
     later: ClassVar[Group] = {}

@@ -46,6 +46,12 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
 
     Raises:
         ValueError: `decay` is not in [0, 1].
+
+    >>> import flambeau as torch
+    >>> kept = [torch.tensor([1.0])]
+    >>> torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)(kept, [torch.tensor([2.0])], 1)
+    >>> kept
+    [tensor([1.1000])]
     """
     _check_decay(decay)
 
@@ -64,7 +70,14 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
 
 
 def get_swa_multi_avg_fn() -> Averages:
-    """The mean of all weights so far, for lists of floats or complex numbers and in place."""
+    """The mean of all weights so far, for lists of floats or complex numbers and in place.
+
+    >>> import flambeau as torch
+    >>> kept = [torch.tensor([1.0])]
+    >>> torch.optim.swa_utils.get_swa_multi_avg_fn()(kept, [torch.tensor([4.0])], 2)
+    >>> kept
+    [tensor([2.])]
+    """
 
     @no_grad()
     def swa_update(
@@ -87,6 +100,11 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
     Raises:
         ValueError: `decay` is not in [0, 1].
+
+    >>> import flambeau as torch
+    >>> average = torch.optim.swa_utils.get_ema_avg_fn(0.9)
+    >>> average(torch.tensor([1.0]), torch.tensor([2.0]), 1)
+    tensor([1.1000])
     """
     _check_decay(decay)
 
@@ -98,7 +116,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """The mean of all weights so far."""
+    """The mean of all weights so far.
+
+    >>> import flambeau as torch
+    >>> average = torch.optim.swa_utils.get_swa_avg_fn()
+    >>> average(torch.tensor([1.0]), torch.tensor([4.0]), 2)
+    tensor([2.])
+    """
 
     @no_grad()
     def swa_update(
@@ -132,6 +156,8 @@ def _is_continuous(tensor: Tensor) -> bool:
 
 class AveragedModel(Module):
     """A copy of a model whose parameters are averages of the model's.
+
+    It is called with the shapes of the model.
 
     `update_parameters(model)` takes in the present parameters: the first time they are copied,
     then averaged, equally by default. Buffers are copied, or with `use_buffers` averaged too; else
@@ -238,6 +264,12 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
     Batches are inputs, or lists and tuples whose first item is the input; they are moved to
     `device` if that is given. A model without batch norms is not run.
+
+    >>> import flambeau as torch
+    >>> model = torch.nn.BatchNorm1d(2)
+    >>> torch.optim.swa_utils.update_bn([torch.tensor([[1., 5.], [3., 7.]])], model)
+    >>> model.running_mean
+    tensor([2., 6.])
     """
     norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     if not norms:
@@ -264,6 +296,17 @@ class SWALR(Schedule):
 
     `swa_lr` is one number or one per group. Between them it goes along a straight line ("linear")
     or half a cosine ("cos"). It is made when averaging begins, after another schedule has run.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.swa_utils.SWALR(optimizer, 0.5, 2, "linear")
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     rates += schedule.get_last_lr()
+    >>> rates
+    [0.75, 0.5, 0.5]
     """
 
     def __init__(

@@ -41,6 +41,17 @@ def swap_in_optimizer_params_and_state(
 
     Raises:
         RuntimeError: the optimizer has no state, or what is given does not match its groups.
+
+    >>> import flambeau as torch
+    >>> x, other = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.zeros(2))
+    >>> optimizer = torch.optim.SGD([x], lr=0.5, momentum=0.9)
+    >>> x.grad = other.grad = torch.ones(2)
+    >>> optimizer.step()
+    >>> state = optimizer.state_dict()
+    >>> with torch.optim.swap_in_optimizer_params_and_state(optimizer, {"other": other}, state):
+    ...     optimizer.step()
+    >>> other.detach(), x.detach()
+    (tensor([-0.9500, -0.9500]), tensor([0.5000, 0.5000]))
     """
     state, groups = _prepare(optimizer, list(swapin_parameters.values()), swapin_optim_state)
     own_state = optimizer.state

@@ -14,7 +14,12 @@ DeviceType = Enum(
     start=0,
     module="torch.autograd",
 )
-"""Where an event ran; with the numbers of PyTorch."""
+DeviceType.__doc__ = """Where an event ran; with the numbers of PyTorch.
+
+>>> import flambeau as torch
+>>> torch.autograd.DeviceType.CPU.value, torch.autograd.DeviceType.CUDA.value
+(0, 1)
+"""
 
 RecordScope = Enum(
     "RecordScope",
@@ -27,7 +32,12 @@ RecordScope = Enum(
 
 
 class ProfilerActivity(Enum):
-    """What to record. flambeau computes on the CPU; the others warn, as in PyTorch's CPU build."""
+    """What to record. flambeau computes on the CPU; the others warn, as in PyTorch's CPU build.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.ProfilerActivity.CPU.name
+    'CPU'
+    """
 
     CPU = 0
     XPU = 1
@@ -84,7 +94,12 @@ class ExperimentalConfig:
 
 
 def kineto_available() -> bool:
-    """Whether `torch.profiler` works."""
+    """Whether `torch.profiler` works.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.kineto_available()
+    True
+    """
     return True
 
 

@@ -60,6 +60,14 @@ def save(
         RuntimeError: the folder does not exist, or tensors view one storage as different dtypes.
         AttributeError: `f` is neither a path nor writable.
         PicklingError, TypeError: `obj` holds something that cannot be pickled.
+
+    >>> import flambeau as torch
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save([torch.ones(2), "a text"], file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    [tensor([1., 1.]), 'a text']
     """
     pickler = pickler_class(pickle_module)
     if not _use_new_zipfile_serialization:
@@ -165,6 +173,14 @@ def load(
     Raises:
         UnpicklingError: the safe interpreter refuses something in the file.
         RuntimeError: the archive is damaged, or a storage's device does not exist.
+
+    >>> import flambeau as torch
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save({"weight": torch.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    {'weight': tensor([1., 1.])}
     """
     weights_only = _choose_weights_only(weights_only, pickle_module)
     if pickle_load_args and weights_only:

@@ -24,6 +24,14 @@ class PyTorchFileReader:
     Raises:
         RuntimeError: there is no such file, or it is no archive.
         AttributeError: it is neither a path nor a file.
+
+    >>> import flambeau as torch
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save(torch.ones(2), file)
+    >>> _ = file.seek(0)
+    >>> "data.pkl" in torch._C.PyTorchFileReader(file).get_all_records()
+    True
     """
 
     def __init__(self, file: Any) -> None:

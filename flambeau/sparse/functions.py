@@ -12,7 +12,13 @@ from flambeau._tensor.sparse import SparseTensor
 
 
 def spmm(input: Any, mat2: Any) -> Any:
-    """The product of a sparse or dense matrix and a dense one: `torch.mm`."""
+    """The product of a sparse or dense matrix and a dense one: `torch.mm`.
+
+    >>> import flambeau as torch
+    >>> torch.dsmm(torch.eye(2).to_sparse(), torch.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
     return ops.mm(input, mat2)
 
 

@@ -13,11 +13,15 @@ sys.path.insert(0, str(ROOT / "docs/_extensions"))
 
 import coming_page  # noqa: E402
 import reference_pages  # noqa: E402
+import speed  # noqa: E402
+import stopwatch  # noqa: E402
 from docstring_text import inline, to_rst  # noqa: E402
 from formulas import latex  # noqa: E402
 from instead import OTHERWISE, what_instead  # noqa: E402
 from outside_links import without_links  # noqa: E402
+from rows import rows_of  # noqa: E402
 
+import flambeau  # noqa: E402
 from flambeau._compiler.expr import exp, parameter, where  # noqa: E402
 from flambeau._compiler.fuse import amax  # noqa: E402
 
@@ -122,6 +126,37 @@ def test_links_outside():
     assert without_links("see [R](../benchmarks/R.md), [e](engine.md)") == (
         "see `benchmarks/R.md`, [e](engine.md)"
     )
+
+
+def calls_of(*names: str) -> dict[str, list[object]]:
+    return speed.calls((name, rows_of(name)) for name in names)
+
+
+def test_calls_that_are_timed():
+    calls = calls_of("softmax", "mul", "exp", "gather", "tensor")
+    assert calls == {"softmax": ["x", -1], "mul": ["x", "y"], "exp": ["x"]}
+
+
+def test_stopwatch():
+    times = stopwatch.measured(flambeau, "mm", ["x", "y"])
+    assert "small" not in times  # a vector is no matrix
+    assert times["matrix"] > 0
+    assert stopwatch.measured(flambeau, "exp", ["x"]).keys() >= {"small", "matrix"}
+
+
+def test_section_of_speed():
+    found = {
+        "calls": {"exp": ["x"]}, "machine": "a machine", "torch": None,
+        "flambeau": {"version": "1", "times": {"exp": {"small": 1e-6, "large": 2.5e-4}}},
+    }  # fmt: skip
+    text = "\n".join(speed.section("exp", found))
+    assert "a machine. PyTorch was not installed there." in text
+    assert "250 µs" in text
+    found["torch"] = {"version": "2", "times": {"exp": {"small": 2e-6}}}
+    text = "\n".join(speed.section("exp", found))
+    assert "0.5 ×" in text
+    assert "PyTorch 2" in text
+    assert speed.section("log", found) == []
 
 
 def test_every_page_is_in_the_contents():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core.doc_text import with_example
 from flambeau._core.programs import EAGER
 from flambeau._ops.activations import pointwise as act
 from flambeau._ops.activations.pointwise import inplace as in_place
@@ -17,7 +18,14 @@ NO_BOOL = "Bool inputs not supported for hardtanh"
 
 @composite("relu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def relu(input: Tensor, inplace: bool = False) -> Any:
-    """`max(input, 0)`."""
+    """`max(input, 0)`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.relu(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
     return ops.relu_(input) if inplace else ops.relu(input)
 
 
@@ -39,7 +47,14 @@ def relu6_(input: Tensor) -> Any:
 
 @composite("relu6(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE, elementwise=True)
 def functional_relu6(input: Tensor, inplace: bool = False) -> Any:
-    """The input kept from 0 to 6."""
+    """The input kept from 0 to 6.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.relu6(torch.tensor([-1., 2., 8.]))
+    tensor([0., 2., 6.])
+    """
     return relu6_.body(input) if inplace else relu6.body(input)
 
 
@@ -48,7 +63,14 @@ def functional_relu6(input: Tensor, inplace: bool = False) -> Any:
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Any:
-    """The input kept from `min_val` to `max_val`."""
+    """The input kept from `min_val` to `max_val`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hardtanh(torch.tensor([-2., 0.5, 2.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if EAGER:
@@ -69,7 +91,14 @@ def _check_bounded(input: Tensor, low: float) -> None:
 @composite("threshold(Tensor self, float threshold, float value, bool inplace=False) -> Tensor",
            namespace=SPACE)  # fmt: skip
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
-    """The input where it is above the threshold, else `value`."""
+    """The input where it is above the threshold, else `value`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0., -5.)
+    tensor([-5.,  2.])
+    """
     if inplace:
         return ops.threshold_(input, threshold, value)
     return ops.threshold(input, threshold, value)
@@ -79,6 +108,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
            namespace=SPACE)  # fmt: skip
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """The input where it is positive, else `negative_slope * input`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0]), 0.1)
@@ -93,6 +124,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """The input where it is positive, else `alpha * (exp(input) - 1)`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.elu(torch.tensor([-1.0]))
     tensor([-0.6321])
@@ -102,13 +135,27 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 @composite("selu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def selu(input: Tensor, inplace: bool = False) -> Any:
-    """`elu` with the constants that keep mean 0 and variance 1."""
+    """`elu` with the constants that keep mean 0 and variance 1.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.selu(torch.tensor([-1., 1.]))
+    tensor([-1.1113,  1.0507])
+    """
     return ops.selu_(input) if inplace else ops.selu(input)
 
 
 @composite("celu(Tensor self, float alpha=1.0, bool inplace=False) -> Tensor", namespace=SPACE)
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`."""
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.celu(torch.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
     return ops.celu_(input, alpha) if inplace else ops.celu(input, alpha)
 
 
@@ -116,7 +163,14 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
            "bool training=False, bool inplace=False) -> Tensor", namespace=SPACE)  # fmt: skip
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
           inplace: bool = False) -> Any:  # fmt: skip
-    """Leaky ReLU with random slopes; their mean when not training."""
+    """Leaky ReLU with random slopes; their mean when not training.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.rrelu(torch.tensor([-1., 1.]), 0.1, 0.3)
+    tensor([-0.2000,  1.0000])
+    """
     if inplace:
         return ops.rrelu_(input, lower, upper, training)
     return ops.rrelu(input, lower, upper, training)
@@ -125,6 +179,8 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 @composite("silu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def silu(input: Tensor, inplace: bool = False) -> Any:
     """`input * sigmoid(input)`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.silu(torch.tensor([-1.0, 2.0]))
@@ -135,19 +191,40 @@ def silu(input: Tensor, inplace: bool = False) -> Any:
 
 @composite("mish(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def mish(input: Tensor, inplace: bool = False) -> Any:
-    """`input * tanh(softplus(input))`."""
+    """`input * tanh(softplus(input))`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.mish(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.8651])
+    """
     return ops.mish_(input) if inplace else ops.mish(input)
 
 
 @composite("hardsigmoid(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
-    """`(input + 3) / 6`, kept from 0 to 1."""
+    """`(input + 3) / 6`, kept from 0 to 1.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hardsigmoid(torch.tensor([-4., 0., 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
     return ops.hardsigmoid_(input) if inplace else ops.hardsigmoid(input)
 
 
 @composite("hardswish(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def hardswish(input: Tensor, inplace: bool = False) -> Any:
-    """`input * hardsigmoid(input)`."""
+    """`input * hardsigmoid(input)`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hardswish(torch.tensor([1., 4.]))
+    tensor([0.6667, 4.0000])
+    """
     return ops.hardswish_(input) if inplace else ops.hardswish(input)
 
 
@@ -155,6 +232,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
            elementwise=True)  # fmt: skip
 def gelu(input: Tensor, *, approximate: str = "none") -> Any:
     """`x * Phi(x)`; with `approximate="tanh"`, by the tanh formula.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.gelu(torch.tensor([-1.0, 2.0]))
@@ -169,7 +248,14 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Any:
 
 @composite("softshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
-    """The input moved towards 0 by `lambd`."""
+    """The input moved towards 0 by `lambd`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.softshrink(torch.tensor([-1., 0.2, 1.]))
+    tensor([-0.5000,  0.0000,  0.5000])
+    """
     if lambd < 0:
         limit = 3.40282e38 if input.itemsize == 4 else 1.79769e308  # noqa: PLR2004
         raise RuntimeError(f"lambda must be in range [0, {limit:g}] for input dtype "
@@ -192,19 +278,40 @@ def glu(input: Tensor, dim: int = -1) -> Any:
 
 @composite("tanh(Tensor self) -> Tensor", namespace=SPACE)
 def tanh(input: Tensor) -> Any:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.tanh(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.7616])
+    """
     return input.tanh()  # type: ignore[attr-defined]
 
 
 @composite("sigmoid(Tensor self) -> Tensor", namespace=SPACE)
 def sigmoid(input: Tensor) -> Any:
-    """`1 / (1 + exp(-input))`."""
+    """`1 / (1 + exp(-input))`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.sigmoid(torch.tensor([0., 2.]))
+    tensor([0.5000, 0.8808])
+    """
     return input.sigmoid()  # type: ignore[attr-defined]
 
 
 @composite("hardshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Any:
-    """The input, and 0 from `-lambd` to `lambd`."""
+    """The input, and 0 from `-lambd` to `lambd`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 1.]))
+    tensor([-1.,  0.,  1.])
+    """
     return ops.hardshrink(input, lambd)
 
 
@@ -217,14 +324,22 @@ for _name, _function in (("selu_", act.selu_), ("celu_", act.celu_), ("rrelu_", 
               public=_name)(_function)  # fmt: skip
 
 
-def _inplace_function(row: str) -> Any:
+def _inplace_function(row: str, given: str, printed: str) -> Any:
     def run(*arguments: Any, **options: Any) -> Any:
         return in_place(row)(*arguments, **options)
 
-    run.__doc__ = f"`{row}` in place."
+    run.__doc__ = with_example(
+        f"`{row}` in place: the shape stays.",
+        f"torch.nn.functional.{row}_(torch.tensor([-2.0, 3.0]){given})", printed,
+    )  # fmt: skip
     return run
 
 
-for _name in ("relu", "elu", "leaky_relu", "hardtanh", "threshold"):
-    composite(f"{_name}_(Tensor self) -> Tensor", namespace=SPACE)(_inplace_function(_name))
-composite("threshold_(Tensor self) -> Tensor", method=False)(_inplace_function("threshold"))
+for _name, _given, _printed in (
+    ("relu", "", "tensor([0., 3.])"), ("elu", "", "tensor([-0.8647,  3.0000])"),
+    ("leaky_relu", "", "tensor([-0.0200,  3.0000])"), ("hardtanh", "", "tensor([-1.,  1.])"),
+    ("threshold", ", 0.0, 5.0", "tensor([5., 3.])"),
+):  # fmt: skip
+    _function = _inplace_function(_name, _given, _printed)
+    composite(f"{_name}_(Tensor self) -> Tensor", namespace=SPACE)(_function)
+composite("threshold_(Tensor self) -> Tensor", method=False)(_function)

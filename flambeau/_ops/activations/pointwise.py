@@ -79,7 +79,12 @@ def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
     "self": lambda grad, self, threshold: ops._threshold_grad(grad, self, threshold),
 })  # fmt: skip
 def threshold(self: Any, threshold: Any, value: Any) -> Any:
-    """The input where it is above the threshold, else `value`."""
+    """The input where it is above the threshold, else `value`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0., -5.)
+    tensor([-5.,  2.])
+    """
     return E.where(self <= threshold, value, self)
 
 
@@ -149,7 +154,12 @@ def hardswish(self: Any) -> Any:
         ops.where(ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad), self),
 })  # fmt: skip
 def hardshrink(self: Any, lambd: Any) -> Any:
-    """The input, and 0 from `-lambd` to `lambd`."""
+    """The input, and 0 from `-lambd` to `lambd`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 1.]))
+    tensor([-1.,  0.,  1.])
+    """
     return E.where(E.logical_and(self >= -lambd, self <= lambd), 0, self)
 
 
@@ -214,18 +224,35 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 @composite("selu(Tensor self) -> Tensor", method=False, elementwise=True)
 def selu(input: Tensor) -> Any:
-    """`elu` with the constants that keep mean 0 and variance 1."""
+    """`elu` with the constants that keep mean 0 and variance 1.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.selu(torch.tensor([-1., 1.]))
+    tensor([-1.1113,  1.0507])
+    """
     return ops.elu(input, SELU_ALPHA, SELU_SCALE)
 
 
 def selu_(input: Tensor) -> Any:
-    """`selu` in place."""
+    """`selu` in place.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([-1., 1.])
+    >>> torch.selu_(x)
+    tensor([-1.1113,  1.0507])
+    """
     return inplace("elu")(input, SELU_ALPHA, SELU_SCALE)
 
 
 @composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", method=False, elementwise=True)
 def celu(input: Tensor, alpha: float = 1.0) -> Any:
     """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.celu(torch.tensor([-1.0, 1.0]))
@@ -236,7 +263,15 @@ def celu(input: Tensor, alpha: float = 1.0) -> Any:
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Any:
-    """`celu` in place."""
+    """`celu` in place.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([-1., 2.])
+    >>> torch.celu_(x)
+    tensor([-0.6321,  2.0000])
+    """
     _check_celu(alpha)
     return inplace("_celu")(input, alpha, 1.0 / alpha)
 
@@ -421,19 +456,38 @@ def log_sigmoid_slope(self: Any) -> Any:
     "self": lambda grad, self: grad * ops._log_sigmoid_slope(self),
 })  # fmt: skip
 def logsigmoid(self: Any) -> Any:
-    """`log(sigmoid(input))` without overflow."""
+    """`log(sigmoid(input))` without overflow.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.logsigmoid(torch.tensor([0., -100.]))
+    tensor([  -0.6931, -100.0000])
+    """
     return E.minimum(self, 0) - E.log1p(E.exp(-abs(self)))
 
 
 @composite("softsign(Tensor self) -> Tensor", namespace="nn.functional")
 def softsign(input: Tensor) -> Any:
-    """`x / (1 + |x|)`."""
+    """`x / (1 + |x|)`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.softsign(torch.tensor([-1., 3.]))
+    tensor([-0.5000,  0.7500])
+    """
     return input / (input.abs() + 1)  # type: ignore[attr-defined]
 
 
 @composite("tanhshrink(Tensor self) -> Tensor", namespace="nn.functional")
 def tanhshrink(input: Tensor) -> Any:
-    """`x - tanh(x)`."""
+    """`x - tanh(x)`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.tanhshrink(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.2384])
+    """
     return input - input.tanh()  # type: ignore[attr-defined]
 
 
@@ -452,7 +506,14 @@ def prelu_kernel(self: Any, weight: Any) -> Any:
 
 @composite("prelu(Tensor self, Tensor weight) -> Tensor", autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Any:
-    """The input where it is positive, else multiplied by a weight for all or for each channel."""
+    """The input where it is positive, else multiplied by a weight for all or for each channel.
+
+    Shapes: input (N, C, *) with weight (C,), or any with weight (1,).
+
+    >>> import flambeau as torch
+    >>> torch.prelu(torch.tensor([-2., 3.]), torch.tensor([0.5]))
+    tensor([-1.,  3.])
+    """
     if input.dtype is not weight.dtype:
         raise RuntimeError("prelu: Type promoting not supported. Got "
                            f"{input.dtype.scalar_name} and {weight.dtype.scalar_name}")  # fmt: skip
@@ -537,7 +598,14 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
            batch="examples", method=False)  # fmt: skip
 def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
           generator: Any = None) -> Any:  # fmt: skip
-    """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training."""
+    """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.rrelu(torch.tensor([-1., 1.]), 0.1, 0.3)
+    tensor([-0.2000,  1.0000])
+    """
     lower, upper = real(lower), real(upper)
     for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
@@ -557,7 +625,15 @@ def _in_rows(result: Any) -> Any:
 
 def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
            generator: Any = None) -> Any:  # fmt: skip
-    """`rrelu` in place. Bounds that are infinite count where an element is not positive."""
+    """`rrelu` in place. Bounds that are infinite count where an element is not positive.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([-1., 1.])
+    >>> torch.rrelu_(x, 0.1, 0.3)
+    tensor([-0.2000,  1.0000])
+    """
     lower, upper = real(lower), real(upper)
     _check_slopes(lower, upper)
     if not training:

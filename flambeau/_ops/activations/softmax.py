@@ -118,6 +118,8 @@ def _logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bo
 def logsumexp(x: Any) -> Any:
     """`log(sum(exp(input)))`, shifted by a finite maximum so that nothing overflows.
 
+    Without the dims `dim`, or with sizes 1 there (`keepdim`).
+
     >>> import flambeau as torch
     >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
@@ -194,7 +196,13 @@ def softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
 def functional_softmax(
     input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Any:
-    """`torch.softmax`; without `dim` the dim is guessed, which is deprecated."""
+    """`torch.softmax`; without `dim` the dim is guessed, which is deprecated.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.softmax(torch.tensor([[1., 1.], [3., 3.]]), dim=1)
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
+    """
     if dim is None:
         dim = softmax_dim("softmax", input.dim(), _stacklevel)
     return ops.softmax(input, dim, dtype)
@@ -207,7 +215,12 @@ def functional_softmax(
 def functional_log_softmax(
     input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Any:
-    """`torch.log_softmax`; without `dim` the dim is guessed, which is deprecated."""
+    """`torch.log_softmax`; without `dim` the dim is guessed, which is deprecated.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.log_softmax(torch.zeros(2), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
     if dim is None:
         dim = softmax_dim("log_softmax", input.dim(), _stacklevel)
     return ops.log_softmax(input, dim, dtype)
@@ -219,6 +232,8 @@ def functional_log_softmax(
 )
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The softmax of `-input`.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.softmin(torch.zeros(2), dim=0)
@@ -252,7 +267,15 @@ def special_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 def gumbel_softmax(
     logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Any:
-    """Samples of the Gumbel-softmax distribution; `hard` ones are one-hot, gradients soft."""
+    """Samples of the Gumbel-softmax distribution; `hard` ones are one-hot, gradients soft.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.nn.functional.gumbel_softmax(torch.zeros(3), hard=True).sum()
+    tensor(1.)
+    """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     rows = layout.contiguous_format

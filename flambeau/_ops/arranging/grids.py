@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.doc_text import with_example
 from flambeau._core.layout import Size
 from flambeau._core.promotion import promote_types
 from flambeau._ops.table.namespace import ops
@@ -51,7 +52,12 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 @composite("broadcast_shapes(int[] shapes) -> int[]", method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that tensors of these shapes broadcast to."""
+    """The shape that tensors of these shapes broadcast to.
+
+    >>> import flambeau as torch
+    >>> torch.broadcast_shapes((3, 1), (2,), ())
+    torch.Size([3, 2])
+    """
     result: list[int] = []
     for position, given in enumerate(shapes):
         shape = (given,) if isinstance(given, int) else tuple(given)
@@ -82,13 +88,14 @@ def _without_leading_ones(result: list[int], shapes: Any, position: int) -> list
 # ---- at least so many dims
 
 
-def _at_least(name: str, raise_: Callable[[Any], Any], doc: str) -> None:
+def _at_least(name: str, raise_: Callable[[Any], Any], doc: str, printed: str) -> None:
     def function(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], Tensor):
             return raise_(tensors[0])
         return tuple([raise_(tensor) for tensor in tensors_of(tensors)])
 
-    function.__name__, function.__doc__ = name, doc
+    function.__name__ = name
+    function.__doc__ = with_example(doc, f"torch.{name}(torch.tensor([5, 6])).shape", printed)
     composite(f"{name}(Tensor[] tensors) -> Tensor[]", method=False)(function)
 
 
@@ -112,9 +119,11 @@ def _three(tensor: Any) -> Any:
     return ops.unsqueeze(tensor, -1) if ndim == 2 else tensor
 
 
-_at_least("atleast_1d", _one, "Views with at least one dim.")
-_at_least("atleast_2d", _two, "Views with at least two dims; vectors become rows.")
-_at_least("atleast_3d", _three, "Views with at least three dims; matrices get a last one.")
+_at_least("atleast_1d", _one, "Views with at least one dim.", "torch.Size([2])")
+_at_least("atleast_2d", _two, "Views with at least two dims; vectors become rows.",
+          "torch.Size([1, 2])")  # fmt: skip
+_at_least("atleast_3d", _three, "Views with at least three dims; matrices get a last one.",
+          "torch.Size([1, 2, 1])")  # fmt: skip
 
 
 # ---- grids and products

@@ -33,7 +33,14 @@ def _pairs(pad: Sequence[int], ndim: int) -> list[tuple[int, int]]:
     backward={"self": lambda grad, pad: ops.constant_pad_nd(grad, [-n for n in pad], 0)},
 )
 def constant_pad_nd(data: np.ndarray, pad: Sequence[int], value: Any) -> np.ndarray:
-    """`value` around the last dims: `pad` is (left, right, top, ...); negative sizes crop."""
+    """`value` around the last dims: `pad` is (left, right, top, ...); negative sizes crop.
+
+    >>> import flambeau as torch
+    >>> torch.constant_pad_nd(torch.ones(2, 2), (1, 0, 0, 1), 5)
+    tensor([[5., 1., 1.],
+            [5., 1., 1.],
+            [5., 5., 5.]])
+    """
     shape, source, target = _placed(data.shape, tuple(pad))
     if max(pad, default=0) <= 0:  # only a part of it
         return copy_in_format(data[source], data.dtype, None)

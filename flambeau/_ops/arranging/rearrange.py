@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.doc_text import with_example
 from flambeau._core.layout import channels_last_strides, contiguous_format, is_channels_last
 from flambeau._core.settled import settled
 from flambeau._ops.indexing.positions import FULL, highest
@@ -56,19 +57,23 @@ def _filled(strides: Any, values: np.ndarray) -> np.ndarray:
     return result
 
 
-def _flip_one(name: str, dim: int) -> None:
+def _flip_one(name: str, dim: int, printed: str) -> None:
     def function(input: Tensor) -> Any:
         if input._data.ndim <= dim:
             raise RuntimeError(f"Input must be >= {dim + 1}-d.")
         return ops.flip(input, (dim,))
 
     function.__name__ = name
-    function.__doc__ = f"`flip` along dim {dim}."
+    function.__doc__ = with_example(
+        f"`flip` along dim {dim}: the shape stays.",
+        f"torch.{name}(torch.tensor([[1, 2], [3, 4]]))",
+        printed,
+    )
     composite(f"{name}(Tensor self) -> Tensor")(function)
 
 
-_flip_one("flipud", 0)
-_flip_one("fliplr", 1)
+_flip_one("flipud", 0, "tensor([[3, 4],\n        [1, 2]])")
+_flip_one("fliplr", 1, "tensor([[2, 1],\n        [4, 3]])")
 
 
 @kernel(
@@ -328,8 +333,12 @@ def _triangle(name: str, keep: Callable[..., np.ndarray], doc: str) -> None:
 SMALL = 4096
 """Elements of matrices whose masks are remembered, and whose triangles `np.where` takes faster."""
 
-_triangle("tril", np.less_equal, "The lower triangle of matrices; 0 above `diagonal`.")
-_triangle("triu", np.greater_equal, "The upper triangle of matrices; 0 below `diagonal`.")
+_triangle("tril", np.less_equal, with_example(
+    "The lower triangle of matrices (*, n, m); 0 above `diagonal`.", "torch.tril(torch.ones(2, 3))",
+    "tensor([[1., 0., 0.],\n        [1., 1., 0.]])"))  # fmt: skip
+_triangle("triu", np.greater_equal, with_example(
+    "The upper triangle of matrices (*, n, m); 0 below `diagonal`.", "torch.triu(torch.ones(2, 3))",
+    "tensor([[1., 1., 1.],\n        [0., 1., 1.]])"))  # fmt: skip
 
 
 @kernel(
@@ -338,7 +347,13 @@ _triangle("triu", np.greater_equal, "The upper triangle of matrices; 0 below `di
     backward={"self": lambda grad, offset, dim1, dim2: ops.diagonal(grad, offset, dim1, dim2)},
 )
 def diag_embed(data: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
-    """Matrices, in the dims `dim1` and `dim2`, with the last dim on a diagonal and 0 elsewhere."""
+    """Matrices, in the dims `dim1` and `dim2`, with the last dim on a diagonal and 0 elsewhere.
+
+    >>> import flambeau as torch
+    >>> torch.diag_embed(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     ndim = data.ndim + 1
     first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if first == second:
@@ -390,7 +405,13 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Any:
 
 @composite("diagflat(Tensor self, int offset=0) -> Tensor")
 def diagflat(input: Tensor, offset: int = 0) -> Any:
-    """A matrix with all elements, in order, on a diagonal."""
+    """A matrix with all elements, in order, on a diagonal.
+
+    >>> import flambeau as torch
+    >>> torch.diagflat(torch.tensor([[1], [2]]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     return ops.diag_embed(ops.reshape(input, (-1,)), offset)
 
 
@@ -411,7 +432,13 @@ def _shuffle_check(name: str, factor_name: str, factor: int, data: np.ndarray) -
     backward={"self": lambda grad, upscale_factor: ops.pixel_unshuffle(grad, upscale_factor)},
 )
 def pixel_shuffle(data: np.ndarray, upscale_factor: int) -> np.ndarray:
-    """Channels become pixels: `(*, C r r, H, W)` to `(*, C, H r, W r)`."""
+    """Channels become pixels: `(*, C r r, H, W)` to `(*, C, H r, W r)`.
+
+    >>> import flambeau as torch
+    >>> torch.pixel_shuffle(torch.arange(4).reshape(1, 4, 1, 1), 2)
+    tensor([[[[0, 1],
+              [2, 3]]]])
+    """
     r = upscale_factor
     _shuffle_check("pixel_shuffle", "upscale_factor", r, data)
     *lead, channels, height, width = data.shape
@@ -433,7 +460,12 @@ def pixel_shuffle(data: np.ndarray, upscale_factor: int) -> np.ndarray:
     backward={"self": lambda grad, downscale_factor: ops.pixel_shuffle(grad, downscale_factor)},
 )
 def pixel_unshuffle(data: np.ndarray, downscale_factor: int) -> np.ndarray:
-    """Pixels become channels: `(*, C, H r, W r)` to `(*, C r r, H, W)`."""
+    """Pixels become channels: `(*, C, H r, W r)` to `(*, C r r, H, W)`.
+
+    >>> import flambeau as torch
+    >>> torch.pixel_unshuffle(torch.zeros(1, 1, 4, 4), 2).shape
+    torch.Size([1, 4, 2, 2])
+    """
     r = downscale_factor
     _shuffle_check("pixel_unshuffle", "downscale_factor", r, data)
     *lead, channels, height, width = data.shape
@@ -457,7 +489,12 @@ def pixel_unshuffle(data: np.ndarray, downscale_factor: int) -> np.ndarray:
     },
 )
 def channel_shuffle(data: np.ndarray, groups: int) -> np.ndarray:
-    """The channels (dim 1) dealt out like cards: one from each group in turn."""
+    """The channels (dim 1) dealt out like cards: one from each group in turn.
+
+    >>> import flambeau as torch
+    >>> torch.channel_shuffle(torch.arange(4).reshape(1, 4, 1, 1), 2).flatten()
+    tensor([0, 2, 1, 3])
+    """
     if data.ndim <= 2:
         raise RuntimeError("channel_shuffle expects input with > 2 dims, but got input with sizes "
                            f"{list(data.shape)}")  # fmt: skip

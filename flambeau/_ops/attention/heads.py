@@ -253,6 +253,15 @@ def multi_head_attention_forward(
 
     Returns the result [L, B, E] and, if `need_weights`, the weights [B, L, S] (averaged over heads)
     or [B, H, L, S].
+
+    >>> import flambeau as torch
+    >>> layer, x = torch.nn.MultiheadAttention(8, 2), torch.ones(5, 1, 8)
+    >>> projections = layer.in_proj_weight, layer.in_proj_bias
+    >>> out = layer.out_proj.weight, layer.out_proj.bias
+    >>> attend = torch.nn.functional.multi_head_attention_forward
+    >>> result, weights = attend(x, x, x, 8, 2, *projections, None, None, False, 0.0, *out)
+    >>> result.shape, weights.shape
+    (torch.Size([5, 1, 8]), torch.Size([1, 5, 5]))
     """
     batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

@@ -78,6 +78,11 @@ def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, 
     """Input `(N, C, *spatial)` with weight `(O, C / groups, *kernel)`; transposed: `(C, O / g, *)`.
 
     Raises RuntimeError where shapes or element types do not go together.
+
+    >>> import flambeau as torch
+    >>> image, weight = torch.ones(1, 3, 8, 8), torch.ones(4, 3, 3, 3)
+    >>> torch.convolution(image, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1).shape
+    torch.Size([1, 4, 8, 8])
     """
     numbers = (stride, padding, dilation, transposed, output_padding, groups)
     try:
@@ -397,6 +402,10 @@ def _transposed_row(spatial: int) -> Any:
 
         Each output size is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
         output_padding + 1.
+
+        >>> import flambeau as torch
+        >>> torch.conv_transpose1d(torch.tensor([[[1., 2.]]]), torch.ones(1, 1, 2), stride=2)
+        tensor([[[1., 1., 2., 2.]]])
         """
         values = (input, weight, bias, stride, padding, dilation, groups, output_padding)
         try:
@@ -417,7 +426,12 @@ for _spatial in (1, 2, 3):
 
 @composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", method=False)
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
-    """A convolution over time: input `(T, B, C)`, weight `(kernel, C, O)`, result `(T', B, O)`."""
+    """A convolution over time: input `(T, B, C)`, weight `(kernel, C, O)`, result `(T', B, O)`.
+
+    >>> import flambeau as torch
+    >>> torch.conv_tbc(torch.ones(4, 1, 2), torch.ones(3, 2, 1), torch.zeros(1)).shape
+    torch.Size([2, 1, 1])
+    """
     if input._data.ndim != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if weight._data.ndim != 3:

@@ -446,7 +446,12 @@ def _check_copy_shape(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
     "self": lambda grad: ops.zeros_like(grad),
 })  # fmt: skip
 def fill(data: np.ndarray, value: Any) -> np.ndarray:
-    """Every element set to a number."""
+    """Every element set to a number.
+
+    >>> import flambeau as torch
+    >>> torch.fill(torch.zeros(2), 7)
+    tensor([7., 7.])
+    """
     strides = cpu.preserved_strides(data)
     result = cpu.empty_strided(data.shape, strides, data.dtype) if strides else (
         np.empty(data.shape, data.dtype))  # fmt: skip
@@ -493,7 +498,15 @@ def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:
         batch="elements", inplace=True, function=False, node="ZeroBackward0",
         backward={"self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def zero(data: np.ndarray) -> np.ndarray:
-    """Every element set to 0."""
+    """Every element set to 0.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2)
+    >>> torch.zero_(x)
+    tensor([0., 0.])
+    """
     return np.zeros_like(data)
 
 

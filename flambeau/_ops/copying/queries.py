@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.doc_text import with_example
 from flambeau._core.missing import as_torch_name
 from flambeau._core.nn_homes import module_in_torch
 from flambeau._ops.launching.precision import require_known
@@ -48,6 +49,8 @@ def _close(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bo
 def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> np.ndarray:
     """Whether elements differ by at most `atol + rtol * abs(other)`.
 
+    The two shapes broadcast.
+
     >>> import flambeau as torch
     >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
     tensor([ True, False])
@@ -59,6 +62,8 @@ def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: b
         "bool equal_nan=False) -> bool", shape="unknown")  # fmt: skip
 def allclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close, as `isclose` says.
+
+    The two shapes broadcast; the result is a Python bool.
 
     >>> import flambeau as torch
     >>> torch.allclose(torch.ones(2), torch.ones(2) + 1e-9)
@@ -116,7 +121,7 @@ def can_cast(from_: dt.dtype, to: dt.dtype) -> bool:
 
 @composite("is_tensor(Tensor self) -> bool", method=False)
 def is_tensor(obj: Any) -> bool:
-    """Whether an object is a tensor.
+    """Whether an object is a tensor, of whatever shape.
 
     >>> import flambeau as torch
     >>> torch.is_tensor([1, 2])
@@ -127,15 +132,24 @@ def is_tensor(obj: Any) -> bool:
 
 @composite("is_storage(Tensor self) -> bool", method=False)
 def is_storage(obj: Any, /) -> bool:
-    """Whether an object is a storage."""
+    """Whether an object is a storage, which has no shape.
+
+    >>> import flambeau as torch
+    >>> torch.is_storage(torch.ones(1).untyped_storage()), torch.is_storage(torch.ones(1))
+    (True, False)
+    """
     return isinstance(getattr(obj, "_untyped_storage", obj), UntypedStorage)
 
 
 @composite("typename(Tensor self) -> str", method=False)
 def typename(obj: Any, /) -> str:
-    """The name of a tensor's type (`torch.FloatTensor`), or of any object's class, in full.
+    """The name of a tensor's type (`torch.FloatTensor`, for any shape), or of any object's class.
 
     Functions, classes and modules are named themselves. Builtins are named without a module.
+
+    >>> import flambeau as torch
+    >>> torch.typename(torch.ones(1))
+    'torch.FloatTensor'
     """
     if isinstance(obj, Tensor):
         return obj.type()
@@ -150,7 +164,7 @@ def typename(obj: Any, /) -> str:
     return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
 
 
-def _question(name: str, text: str) -> None:
+def _question(name: str, text: str, given: str, printed: str) -> None:
     """A method of Tensor as a function."""
 
     def ask(input: Tensor, *others: Any, **named: Any) -> Any:
@@ -160,25 +174,75 @@ def _question(name: str, text: str) -> None:
         return getattr(input, name)(*others, **named)
 
     ask.__name__ = ask.__qualname__ = name
-    ask.__doc__ = text
+    ask.__doc__ = with_example(text, f"torch.{name}({given})", printed)
     composite(f"{name}(Tensor self) -> bool", method=False)(ask)
 
 
-for _name, _text in (
-    ("is_floating_point", "Whether the type is a floating-point type."),
-    ("is_complex", "Whether the type is complex."),
-    ("is_signed", "Whether the type has negative values."),
-    ("is_conj", "Whether the conjugate bit is set."),
-    ("is_neg", "Whether the negative bit is set."),
-    ("is_inference", "Whether the tensor was made in inference mode."),
-    ("is_same_size", "Whether two shapes are equal."),
-    ("is_distributed", "Whether the tensor is spread over machines: never."),
-    ("numel", "The number of elements."),
-    ("get_device", "The index of the tensor's device; -1 for the CPU."),
-    ("detach", "The same memory without history."),
-    ("detach_", "Cut a tensor off from its history, in place."),
+for _question_asked in (
+    (
+        "is_floating_point",
+        "Whether the type of a tensor of any shape is a floating-point type.",
+        "torch.ones(1)",
+        "True",
+    ),
+    (
+        "is_complex",
+        "Whether the type of a tensor of any shape is complex.",
+        "torch.ones(1)",
+        "False",
+    ),
+    (
+        "is_signed",
+        "Whether the type of a tensor of any shape has negative values.",
+        "torch.ones(1)",
+        "True",
+    ),
+    (
+        "is_conj",
+        "Whether the conjugate bit of a tensor of any shape is set.",
+        "torch.tensor([1j]).conj()",
+        "True",
+    ),
+    (
+        "is_neg",
+        "Whether the negative bit of a tensor of any shape is set.",
+        "torch.tensor([1j]).conj().imag",
+        "True",
+    ),
+    (
+        "is_inference",
+        "Whether a tensor of any shape was made in inference mode.",
+        "torch.ones(1)",
+        "False",
+    ),
+    ("is_same_size", "Whether two shapes are equal.", "torch.ones(2), torch.ones(1, 2)", "False"),
+    (
+        "is_distributed",
+        "Whether a tensor of any shape is spread over machines: never.",
+        "torch.ones(1)",
+        "False",
+    ),
+    ("numel", "The number of elements: the product of the shape.", "torch.ones(2, 3)", "6"),
+    (
+        "get_device",
+        "The index of the device of a tensor of any shape; -1 for the CPU.",
+        "torch.ones(1)",
+        "-1",
+    ),
+    (
+        "detach",
+        "The same memory and shape without history.",
+        "torch.ones(1, requires_grad=True)",
+        "tensor([1.])",
+    ),
+    (
+        "detach_",
+        "Cut a tensor of any shape off from its history, in place.",
+        "torch.ones(1, requires_grad=True) * 2",
+        "tensor([2.])",
+    ),
 ):
-    _question(_name, _text)
+    _question(*_question_asked)
 
 
 @composite("_local_scalar_dense(Tensor self) -> Scalar", method=False, function=False)
@@ -207,7 +271,14 @@ def _is_all_true(self: Tensor) -> Any:
 
 @composite("is_nonzero(Tensor self) -> bool")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether a tensor of one element is not zero."""
+    """Whether a tensor of one element is not zero.
+
+    Shape () or any other of one element.
+
+    >>> import flambeau as torch
+    >>> torch.is_nonzero(torch.tensor([0.0])), torch.is_nonzero(torch.tensor(2))
+    (False, True)
+    """
     if input._data.size != 1:
         word = "no values" if not input._data.size else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {word} is ambiguous")

@@ -235,7 +235,12 @@ def _with_class(tensor: Any, cls: Any) -> Any:
 
 @method
 def is_distributed(self: Tensor) -> bool:
-    """Whether the tensor is spread over machines: never."""
+    """Whether the tensor is spread over machines: never.
+
+    >>> import flambeau as torch
+    >>> torch.is_distributed(torch.ones(1))
+    False
+    """
     return False
 
 

@@ -112,7 +112,13 @@ def _checked_factor(name: str, other: Any, alpha: Any) -> Any:
 def rsub(input: Tensor, other: Any, number: Any = None, *, alpha: Any = 1) -> Any:
     """`other - alpha * input`: subtraction with its operands exchanged.
 
+    The shapes broadcast.
+
     Beside a number, `alpha` may be given by position, too.
+
+    >>> import flambeau as torch
+    >>> torch.rsub(torch.tensor([1, 2]), 10)
+    tensor([9, 8])
     """
     alpha = alpha if number is None else _checked_factor("rsub", other, number)
     from flambeau._ops.table.number_operands import scaled
@@ -381,7 +387,14 @@ def square(self: Any) -> Any:
 
 @composite("positive(Tensor self) -> Tensor")
 def positive(input: Any) -> Any:
-    """The tensor itself. Not defined for bool."""
+    """The tensor itself. Not defined for bool.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> torch.positive(torch.tensor([-1.0]))
+    tensor([-1.])
+    """
     if input._data.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input

@@ -175,7 +175,12 @@ def clamp_max(self: Any, max: Any) -> Any:
 @pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", order=0, backward=_LOW_TENSOR,
            **_clamp_row("clamp_min", "ClampMinBackward1", "", False))  # fmt: skip
 def clamp_min_tensor(self: Any, min: Any) -> Any:
-    """At least `min`, element by element."""
+    """At least `min`, element by element.
+
+    >>> import flambeau as torch
+    >>> torch.clamp_min(torch.tensor([1, 5]), 3)
+    tensor([3, 5])
+    """
     return E.maximum(min, self)
 
 
@@ -183,7 +188,12 @@ def clamp_min_tensor(self: Any, min: Any) -> Any:
            backward=_HIGH_TENSOR,
            **_clamp_row("clamp_max", "ClampMaxBackward1", "", False))  # fmt: skip
 def clamp_max_tensor(self: Any, max: Any) -> Any:
-    """At most `max`, element by element."""
+    """At most `max`, element by element.
+
+    >>> import flambeau as torch
+    >>> torch.clamp_max(torch.tensor([1, 5]), 3)
+    tensor([1, 3])
+    """
     return E.minimum(max, self)
 
 
@@ -254,6 +264,8 @@ def _numbers_for_scalars(min: Any, max: Any) -> tuple[Any, Any]:
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Keep elements from `min` to `max`, numbers or tensors; None is no bound.
 
+    The result has the shape of `input`, with which bounds that are tensors broadcast.
+
     The gradient passes at the bounds themselves.
 
     >>> import flambeau as torch
@@ -266,7 +278,13 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
 @method
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`clamp` in place."""
+    """`clamp` in place.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([-2, 0, 2])
+    >>> torch.clamp_(x, -1, 1)
+    tensor([-1,  0,  1])
+    """
     if min is None and max is None:
         check_inplace(input, input.requires_grad)
     name, bounds = _clamp_choice(input, min, max)
@@ -330,7 +348,12 @@ def _first(condition: Any, other: Any) -> Any:
     "other": lambda grad, self, other: kept(grad, ops.logical_not(_first(self >= other, other))),
 })  # fmt: skip
 def fmax(self: Any, other: Any) -> Any:
-    """The greater of two; where one is nan, the other."""
+    """The greater of two; where one is nan, the other.
+
+    >>> import flambeau as torch
+    >>> torch.fmax(torch.tensor([1., float("nan")]), torch.tensor([0., 2.]))
+    tensor([1., 2.])
+    """
     return E.fmax(self, other)
 
 
@@ -340,7 +363,12 @@ def fmax(self: Any, other: Any) -> Any:
     "other": lambda grad, self, other: kept(grad, ops.logical_not(_first(self <= other, other))),
 })  # fmt: skip
 def fmin(self: Any, other: Any) -> Any:
-    """The lesser of two; where one is nan, the other."""
+    """The lesser of two; where one is nan, the other.
+
+    >>> import flambeau as torch
+    >>> torch.fmin(torch.tensor([1., float("nan")]), torch.tensor([0., 2.]))
+    tensor([0., 2.])
+    """
     return E.fmin(self, other)
 
 
@@ -370,6 +398,8 @@ def _check_heaviside(input: Tensor, values: Tensor, out: Any = None) -> None:
 @composite("heaviside.step(Tensor self, Tensor values) -> Tensor")
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
     """0 where `input` is negative, 1 where it is positive, `values` where it is 0.
+
+    The shapes broadcast.
 
     >>> import flambeau as torch
     >>> torch.heaviside(torch.tensor([-1.0, 0.0, 1.0]), torch.tensor([0.5]))

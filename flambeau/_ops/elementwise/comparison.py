@@ -158,7 +158,12 @@ def bitwise_xor(self: Any, other: Any) -> Any:
     label="lshift_cpu",
 )
 def bitwise_left_shift(self: Any, other: Any) -> Any:
-    """Shift bits up."""
+    """Shift bits up.
+
+    >>> import flambeau as torch
+    >>> torch.bitwise_left_shift(torch.tensor([1, 3]), torch.tensor([2, 1]))
+    tensor([4, 6])
+    """
     return E.left_shift(self, other)
 
 
@@ -169,14 +174,24 @@ def bitwise_left_shift(self: Any, other: Any) -> Any:
     label="rshift_cpu",
 )
 def bitwise_right_shift(self: Any, other: Any) -> Any:
-    """Shift bits down, keeping the sign."""
+    """Shift bits down, keeping the sign.
+
+    >>> import flambeau as torch
+    >>> torch.bitwise_right_shift(torch.tensor([8, -8]), torch.tensor([2, 1]))
+    tensor([ 2, -4])
+    """
     return E.right_shift(self, other)
 
 
 @pointwise("bitwise_not(Tensor self) -> Tensor", dtypes="bool int", label="bitwise_not_cpu",
            out_type=FOUND)  # fmt: skip
 def bitwise_not(self: Any) -> Any:
-    """Every bit turned; for bools, `not`."""
+    """Every bit turned; for bools, `not`.
+
+    >>> import flambeau as torch
+    >>> torch.bitwise_not(torch.tensor([0, 5])), torch.bitwise_not(torch.tensor([True]))
+    (tensor([-1, -6]), tensor([False]))
+    """
     return ~self
 
 

@@ -43,7 +43,14 @@ def imaginary_part(data: np.ndarray) -> np.ndarray:
 
 @composite("real(Tensor(a) self) -> Tensor(a)", method=False)
 def real(input: Tensor) -> Any:
-    """The real part: a view of a complex tensor; a real tensor itself."""
+    """The real part: a view of a complex tensor; a real tensor itself.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> torch.real(torch.tensor([1 + 2j]))
+    tensor([1.])
+    """
     data = input._data if input._stored is None else input._stored
     if data.dtype.kind not in "cW":
         return input
@@ -52,7 +59,14 @@ def real(input: Tensor) -> Any:
 
 @composite("imag(Tensor(a) self) -> Tensor(a)", method=False)
 def imag(input: Tensor) -> Any:
-    """The imaginary part: a view of a complex tensor."""
+    """The imaginary part: a view of a complex tensor.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> torch.imag(torch.tensor([1 + 2j]))
+    tensor([2.])
+    """
     data = input._data if input._stored is None else input._stored
     if data.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
@@ -126,7 +140,12 @@ def _reinterpreted(data: np.ndarray, like: np.ndarray, shape: Any, strides: Any)
     "self": lambda grad: ops.view_as_real(grad.resolve_conj()),
 })  # fmt: skip
 def view_as_complex(data: np.ndarray) -> np.ndarray:
-    """A real tensor whose last dim holds (real, imaginary) as a complex one."""
+    """A real tensor whose last dim holds (real, imaginary) as a complex one.
+
+    >>> import flambeau as torch
+    >>> torch.view_as_complex(torch.tensor([[1., 2.], [3., 4.]]))
+    tensor([1.+2.j, 3.+4.j])
+    """
     _check_view_as_complex(data)
     wanted = dt.from_numpy_dtype(data.dtype).to_complex().numpy_dtype
     like = data[..., 0].view(wanted) if not data.size else np.empty(0, wanted)
@@ -207,7 +226,14 @@ def neg_view(data: np.ndarray) -> np.ndarray:
 
 @composite("conj(Tensor(a) self) -> Tensor(a)")
 def conj(input: Tensor) -> Any:
-    """The conjugate of a complex tensor, a view of its memory; a real tensor itself."""
+    """The conjugate of a complex tensor, a view of its memory; a real tensor itself.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> torch.conj(torch.tensor([1 + 2j])).resolve_conj()
+    tensor([1.-2.j])
+    """
     return ops._conj(input) if _is_complex(input) else input
 
 
@@ -220,7 +246,14 @@ def _is_complex(input: Tensor) -> bool:
 
 @composite("conj_physical(Tensor self) -> Tensor")
 def conj_physical(input: Tensor, *, out: Any = None) -> Any:
-    """The conjugate in new memory; a real tensor itself."""
+    """The conjugate in new memory; a real tensor itself.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> torch.conj_physical(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     if out is None and not input.is_complex():  # type: ignore[attr-defined]
         return input
     return ops._conj_physical(input, out=out)
@@ -228,19 +261,41 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Any:
 
 @method
 def conj_physical_(input: Tensor) -> Tensor:
-    """The conjugate in place."""
+    """The conjugate in place.
+
+    >>> import flambeau as torch
+    >>> z = torch.tensor([1 + 2j])
+    >>> z.conj_physical_()
+    tensor([1.-2.j])
+    """
     return input._conj_physical_()  # type: ignore[attr-defined, no-any-return]
 
 
 @composite("resolve_conj(Tensor(a) self) -> Tensor(a)")
 def resolve_conj(input: Tensor) -> Any:
-    """A conjugate view as a copy in new memory; any other tensor itself."""
+    """A conjugate view as a copy in new memory; any other tensor itself.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> view = torch.tensor([1 + 2j]).conj()
+    >>> view.is_conj(), torch.resolve_conj(view).is_conj()
+    (True, False)
+    """
     return ops.clone(input) if input._conjugated else input
 
 
 @composite("resolve_neg(Tensor(a) self) -> Tensor(a)")
 def resolve_neg(input: Tensor) -> Any:
-    """A negative view as a copy in new memory; any other tensor itself."""
+    """A negative view as a copy in new memory; any other tensor itself.
+
+    The shape stays.
+
+    >>> import flambeau as torch
+    >>> view = torch.tensor([1 + 2j]).conj().imag
+    >>> view.is_neg(), torch.resolve_neg(view).is_neg()
+    (True, False)
+    """
     return ops.clone(input) if input._negated else input
 
 
@@ -268,7 +323,12 @@ def _angle_grad(grad: Any, self: Any) -> Any:
 @pointwise("angle(Tensor self) -> Tensor", label="angle_cpu", promote="float", inplace=False,
            backward={"self": _angle_grad})  # fmt: skip
 def angle(self: Any) -> Any:
-    """The angle in the complex plane; of negative real numbers, pi."""
+    """The angle in the complex plane; of negative real numbers, pi.
+
+    >>> import flambeau as torch
+    >>> torch.angle(torch.tensor([1j, -1, 1 + 1j]))
+    tensor([1.5708, 3.1416, 0.7854])
+    """
     return E.angle(self)
 
 
@@ -338,6 +398,8 @@ def _check_complex_out(result: Tensor, out: Any) -> None:
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
     """A complex tensor from its parts, of one float type.
 
+    The shapes broadcast.
+
     >>> import flambeau as torch
     >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
     tensor([1.+2.j])
@@ -350,6 +412,8 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
 @composite("polar(Tensor abs, Tensor angle) -> Tensor", autocast="cpu=float32", method=False)
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
     """A complex tensor from absolute values and angles, of one float type.
+
+    The shapes broadcast.
 
     >>> import flambeau as torch
     >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))

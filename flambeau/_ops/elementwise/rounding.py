@@ -167,7 +167,12 @@ def _sgn_grad(grad: Any, self: Any, result: Any) -> Any:
 
 @pointwise("sgn(Tensor self) -> Tensor", out_type=FOUND, backward={"self": _sgn_grad})
 def sgn(self: Any) -> Any:
-    """`sign`, and `input / abs(input)` for complex numbers."""
+    """`sign`, and `input / abs(input)` for complex numbers.
+
+    >>> import flambeau as torch
+    >>> torch.sgn(torch.tensor([3 + 4j, 0]))
+    tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
     return E.sgn(self)
 
 
@@ -176,7 +181,12 @@ def sgn(self: Any) -> Any:
            inplace=False, refusals={
     "complex": NotImplementedError("signbit is not implemented for complex tensors.")})  # fmt: skip
 def signbit(self: Any) -> Any:
-    """Whether the sign bit is set; -0.0 has it."""
+    """Whether the sign bit is set; -0.0 has it.
+
+    >>> import flambeau as torch
+    >>> torch.signbit(torch.tensor([-1.0, -0.0, 0.0]))
+    tensor([ True,  True, False])
+    """
     return E.signbit(self)
 
 
@@ -244,7 +254,12 @@ def isfinite(self: Any) -> Any:
            inplace=False, refusals={
     "complex": RuntimeError("isposinf does not support complex inputs.")})  # fmt: skip
 def isposinf(self: Any) -> Any:
-    """Whether elements are positive infinity."""
+    """Whether elements are positive infinity.
+
+    >>> import flambeau as torch
+    >>> torch.isposinf(torch.tensor([-float("inf"), float("inf"), 1]))
+    tensor([False,  True, False])
+    """
     return E.logical_and(E.isinf(self), self > 0)
 
 
@@ -253,7 +268,12 @@ def isposinf(self: Any) -> Any:
            inplace=False, refusals={
     "complex": RuntimeError("isneginf does not support complex inputs.")})  # fmt: skip
 def isneginf(self: Any) -> Any:
-    """Whether elements are negative infinity."""
+    """Whether elements are negative infinity.
+
+    >>> import flambeau as torch
+    >>> torch.isneginf(torch.tensor([-float("inf"), float("inf"), 1]))
+    tensor([ True, False, False])
+    """
     return E.logical_and(E.isinf(self), self < 0)
 
 
@@ -262,7 +282,12 @@ add_primitive("isreal", lambda x: np.isreal(x) | np.zeros(x.shape, bool))
 
 @pointwise("isreal(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
 def isreal(self: Any) -> Any:
-    """Whether the imaginary part is 0."""
+    """Whether the imaginary part is 0.
+
+    >>> import flambeau as torch
+    >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
+    tensor([ True, False])
+    """
     return E.isreal(self)
 
 
@@ -347,7 +372,12 @@ def copysign(self: Any, other: Any) -> Any:
     "other": zero_like,
 })  # fmt: skip
 def nextafter(self: Any, other: Any) -> Any:
-    """The next number of this type towards `other`."""
+    """The next number of this type towards `other`.
+
+    >>> import flambeau as torch
+    >>> torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])) > 1
+    tensor([True])
+    """
     return E.nextafter(self, other)
 
 
@@ -357,7 +387,16 @@ def nextafter(self: Any, other: Any) -> Any:
     "self": lambda grad, exponent: grad / ops.exp2(exponent.to(grad.dtype)),
 })  # fmt: skip
 def frexp(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A mantissa from 0.5 to 1 and an int32 exponent: `input = mantissa * 2**exponent`."""
+    """A mantissa from 0.5 to 1 and an int32 exponent: `input = mantissa * 2**exponent`.
+
+    Takes any shape; both results have the same.
+
+    >>> import flambeau as torch
+    >>> torch.frexp(torch.tensor([8.0, 0.75]))
+    torch.return_types.frexp(
+    mantissa=tensor([0.5000, 0.7500]),
+    exponent=tensor([4, 0], dtype=torch.int32))
+    """
     if data.dtype.kind not in "fV":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     mantissa, exponent = np.frexp(_as_float(data))

@@ -43,7 +43,12 @@ def exp(self: Any) -> Any:
     "self": lambda grad, result: grad * conj(result) * LN2,
 })  # fmt: skip
 def exp2(self: Any) -> Any:
-    """2 to the power of each element."""
+    """2 to the power of each element.
+
+    >>> import flambeau as torch
+    >>> torch.exp2(torch.tensor([0., 3.]))
+    tensor([1., 8.])
+    """
     return E.exp2(self)
 
 
@@ -94,7 +99,12 @@ def log2(self: Any) -> Any:
     "self": lambda grad, self: grad / (conj(self) * LN10),
 })  # fmt: skip
 def log10(self: Any) -> Any:
-    """The logarithm to base 10."""
+    """The logarithm to base 10.
+
+    >>> import flambeau as torch
+    >>> torch.log10(torch.tensor([1., 10.]))
+    tensor([0., 1.])
+    """
     return E.log10(self)
 
 
@@ -205,6 +215,8 @@ def logit_inside(self: Any, eps: Any) -> Any:
 def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
     """`log(x / (1 - x))`, of the input kept within eps and 1 - eps where eps is given.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.special.logit(torch.tensor([0.5]))
     tensor([0.])
@@ -216,7 +228,13 @@ def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
 
 @method
 def logit_(input: Tensor, eps: float | None = None) -> Tensor:
-    """`logit` in place."""
+    """`logit` in place.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([0.5, 0.9])
+    >>> torch.logit_(x)
+    tensor([0.0000, 2.1972])
+    """
     from flambeau._ops.table.namespace import get_inplace
 
     if eps is None:
@@ -397,7 +415,14 @@ def _wide(value: Any) -> Any:
 
 @composite("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
-    """A power in double precision, whatever the types of the arguments."""
+    """A power in double precision, whatever the types of the arguments.
+
+    The shapes broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.float_power(torch.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=torch.float64)
+    """
     base, power = _wide(input), _wide(exponent)
     if any(common_dtype([v]).is_complex for v in (base, power)) and isinstance(base, Tensor):
         base = base.to(dt.complex128)  # type: ignore[attr-defined]
@@ -429,7 +454,14 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     "other": lambda grad, result: grad * conj(result) * LN2,
 })  # fmt: skip
 def ldexp(input: Tensor, other: Tensor) -> Any:
-    """`input * 2**other`."""
+    """`input * 2**other`.
+
+    The two shapes broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.ldexp(torch.tensor([1.5]), torch.tensor([3]))
+    tensor([12.])
+    """
     require_tensor("ldexp", "input", 1, input)
     require_tensor("ldexp", "other", 2, other)
     if input.is_floating_point() and other._data.dtype.kind in "biu":
@@ -477,7 +509,12 @@ def logaddexp(self: Any, other: Any) -> Any:
     "other": lambda grad, self, other: grad / (1 + ops.pow(2, self - other)),
 })  # fmt: skip
 def logaddexp2(self: Any, other: Any) -> Any:
-    """`log2(2**input + 2**other)` without overflow."""
+    """`log2(2**input + 2**other)` without overflow.
+
+    >>> import flambeau as torch
+    >>> torch.logaddexp2(torch.tensor([3.0]), torch.tensor([3.0]))
+    tensor([4.])
+    """
     return E.logaddexp2(self, other)
 
 

@@ -147,7 +147,12 @@ def tanh_slope(self: Any) -> Any:
     "self": lambda grad, self: grad * conj(ops.rsqrt(self * self + 1)),
 })  # fmt: skip
 def asinh(self: Any) -> Any:
-    """The inverse of the hyperbolic sine."""
+    """The inverse of the hyperbolic sine.
+
+    >>> import flambeau as torch
+    >>> torch.asinh(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8814])
+    """
     return E.arcsinh(self)
 
 
@@ -161,7 +166,12 @@ def _acosh_slope(x: Any) -> Any:
     "self": lambda grad, self: grad * conj(_acosh_slope(self)),
 })  # fmt: skip
 def acosh(self: Any) -> Any:
-    """The inverse of the hyperbolic cosine; nan below 1."""
+    """The inverse of the hyperbolic cosine; nan below 1.
+
+    >>> import flambeau as torch
+    >>> torch.acosh(torch.tensor([1.0, 2.0]))
+    tensor([0.0000, 1.3170])
+    """
     return E.arccosh(self)
 
 
@@ -169,7 +179,12 @@ def acosh(self: Any) -> Any:
     "self": lambda grad, self: grad / conj(1 - self * self),
 })  # fmt: skip
 def atanh(self: Any) -> Any:
-    """The inverse of the hyperbolic tangent."""
+    """The inverse of the hyperbolic tangent.
+
+    >>> import flambeau as torch
+    >>> torch.atanh(torch.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.5493])
+    """
     return E.arctanh(self)
 
 
@@ -229,7 +244,12 @@ def _sinc_grad(grad: Any, self: Any) -> Any:
     "sinc(Tensor self) -> Tensor", label="sinc_cpu", promote="float", backward={"self": _sinc_grad}
 )
 def sinc(self: Any) -> Any:
-    """`sin(pi * x) / (pi * x)`, and 1 at 0."""
+    """`sin(pi * x) / (pi * x)`, and 1 at 0.
+
+    >>> import flambeau as torch
+    >>> torch.sinc(torch.tensor([0.0, 0.5]))
+    tensor([1.0000, 0.6366])
+    """
     return E.sinc(self)
 
 

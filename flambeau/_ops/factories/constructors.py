@@ -54,6 +54,8 @@ def _over_gpu(data: Any) -> Tensor:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor over the memory of `data` where possible (tensors, arrays), else a copy.
 
+    It has the shape of the data.
+
     >>> import flambeau as torch
     >>> torch.as_tensor([1, 2])
     tensor([1, 2])
@@ -87,7 +89,17 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
             requires_grad: bool | None = None) -> Any:  # fmt: skip
     """A tensor from a tensor, array, buffer, DLPack or sequences; shares memory if it can.
 
+    It has the shape of the data.
+
     `copy=True` always copies; `copy=False` raises where sharing is impossible.
+
+    >>> import flambeau as torch
+    >>> import numpy
+    >>> array = numpy.array([1, 2])
+    >>> shared = torch.asarray(array)
+    >>> array[0] = 9
+    >>> shared
+    tensor([9, 2])
     """
     if requires_grad is not None and not isinstance(requires_grad, bool):
         raise TypeError("asarray(): argument 'requires_grad' must be bool, not "
@@ -176,7 +188,14 @@ def _shared(obj: Any, dtype: Any) -> tuple[Any, bool]:
 )
 def frombuffer(buffer: Any, *, dtype: Any = None, count: int = -1, offset: int = 0,
                requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """A one-dimensional tensor over the memory of a buffer such as a bytearray."""
+    """A one-dimensional tensor over the memory of a buffer such as a bytearray.
+
+    Shape [count]; by default, of all that is in the buffer.
+
+    >>> import flambeau as torch
+    >>> torch.frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
+    tensor([1, 2], dtype=torch.int16)
+    """
     if dtype is None:
         raise TypeError('frombuffer() missing 1 required positional arguments: "dtype"')
     try:
@@ -228,7 +247,12 @@ def _checked_count(length: int, size: int, count: int, offset: int) -> int:
 )
 def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
                   pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """A 0-dim tensor; of the default type unless told otherwise."""
+    """A 0-dim tensor; of the default type unless told otherwise.
+
+    >>> import flambeau as torch
+    >>> torch.scalar_tensor(3)
+    tensor(3.)
+    """
     if pin_memory is not False:
         refuse_pinned("scalar_tensor", pin_memory)
     value = s.item() if isinstance(s, Tensor) else s  # type: ignore[attr-defined]

@@ -262,6 +262,8 @@ def zeros(
 ) -> Tensor:
     """A tensor of zeros.
 
+    Its shape is given as numbers, or as one sequence.
+
     >>> import flambeau as torch
     >>> torch.zeros(2, 3, dtype=torch.int64)
     tensor([[0, 0, 0],
@@ -295,6 +297,8 @@ def ones(
 ) -> Tensor:
     """A tensor of ones.
 
+    Its shape is given as numbers, or as one sequence.
+
     >>> import flambeau as torch
     >>> torch.ones(2, 3)
     tensor([[1., 1., 1.],
@@ -325,7 +329,14 @@ def empty(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor with whatever was in its memory."""
+    """A tensor with whatever was in its memory.
+
+    Its shape is given as numbers, or as one sequence.
+
+    >>> import flambeau as torch
+    >>> torch.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("empty", pin_memory)
     shape = shape_of(sizes if size is None else (size,), "empty")
@@ -357,6 +368,8 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor filled with a number; without `dtype`, the number's own type.
+
+    Its shape is `size`.
 
     >>> import flambeau as torch
     >>> torch.full((2, 2), 7)
@@ -463,6 +476,8 @@ def empty_like(
 ) -> Tensor:
     """An uninitialised tensor shaped like another.
 
+    The result has the shape of `input`.
+
     >>> import flambeau as torch
     >>> torch.empty_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
@@ -491,6 +506,8 @@ def zeros_like(
 ) -> Tensor:
     """Zeros shaped like another tensor.
 
+    The result has the shape of `input`.
+
     >>> import flambeau as torch
     >>> torch.zeros_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
@@ -518,6 +535,8 @@ def ones_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Ones shaped like another tensor.
+
+    The result has the shape of `input`.
 
     >>> import flambeau as torch
     >>> torch.ones_like(torch.zeros(2, dtype=torch.int32))

@@ -23,6 +23,15 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
 
     `shared`: what is written goes into the file, which is made or lengthened if need be. Otherwise
     the file must have these elements, and writes stay in this process.
+
+    >>> import flambeau as torch
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(bytes([1, 0, 2, 0]))
+    ...     file.flush()
+    ...     x = torch.from_file(file.name, size=2, dtype=torch.int16).clone()
+    >>> x
+    tensor([1, 2], dtype=torch.int16)
     """
     if pin_memory:
         raise RuntimeError("tensors constructed from a file cannot be pinned")

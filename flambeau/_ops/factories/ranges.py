@@ -48,6 +48,8 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: An
            requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Numbers from `start` (0) up to, but without, `end`, `step` (1) apart.
 
+    Shape [ceil((end - start) / step)].
+
     int64 if all three are integers, else the default type.
 
     >>> import flambeau as torch
@@ -157,7 +159,18 @@ UNPINNED = OPTIONS.replace("bool? pin_memory=False, ", "")
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
           layout: Any = None, device: Any = None,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """As `arange`, but with `end`, always in the default type, and not on the default device."""
+    """As `arange`, but with `end`, always in the default type, and not on the default device.
+
+    Shape [floor((end - start) / step) + 1].
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     x = torch.range(1, 3)
+    >>> x
+    tensor([1., 2., 3.])
+    """
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
@@ -272,6 +285,8 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`steps` evenly spaced numbers from `start` to `end`, both included.
 
+    Shape [steps].
+
     >>> import flambeau as torch
     >>> torch.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
@@ -303,6 +318,8 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
              dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`base ** linspace(start, end, steps)`.
+
+    Shape [steps].
 
     >>> import flambeau as torch
     >>> torch.logspace(0, 2, 3)

@@ -35,7 +35,14 @@ def strided_too_far(size: Any, stride: Any) -> RuntimeError:
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None,
                   device: Any = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """An uninitialised tensor with strides of your choice."""
+    """An uninitialised tensor with strides of your choice.
+
+    Its shape is `size`.
+
+    >>> import flambeau as torch
+    >>> torch.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     if pin_memory is not False:
         refuse_pinned("empty_strided", pin_memory)
     numpy_dtype = options(dtype, layout, device)
@@ -61,7 +68,12 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None,
                    device: Any = None, pin_memory: bool = False,
                    requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """An uninitialised tensor whose dims lie in memory in a given order, outermost first."""
+    """An uninitialised tensor whose dims lie in memory in a given order, outermost first.
+
+    >>> import flambeau as torch
+    >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
     if pin_memory is not False:
         refuse_pinned("empty_permuted", pin_memory)
     if len(physical_layout) != len(size):

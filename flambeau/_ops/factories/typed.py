@@ -9,6 +9,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core.device import CPU, device
+from flambeau._core.doc_text import with_example
 from flambeau._core.layout import Size
 from flambeau._core.settings import warn_once
 from flambeau._ops.factories.filled import untouched
@@ -159,7 +160,9 @@ NAMES = {
 for _name, _element in NAMES.items():
     globals()[_name] = TypedMeta(
         _name, (), {"element": _element, "__module__": "torch",
-                    "__doc__": f"Makes and recognises tensors of {_element}."}
+                    "__doc__": with_example(
+                        f"Makes and recognises tensors of {_element}: of a shape, or of numbers.",
+                        f"torch.{_name}([[1, 0, 1]]).shape", "torch.Size([1, 3])")}
     )  # fmt: skip
 
 
@@ -207,6 +210,12 @@ def set_default_tensor_type(t: Any) -> None:
 
     Raises:
         TypeError: it is no floating-point type of tensor.
+
+    >>> import flambeau as torch
+    >>> torch.set_default_dtype(torch.float64)  # the way of today
+    >>> torch.tensor([1.0]).dtype
+    torch.float64
+    >>> torch.set_default_dtype(torch.float32)
     """
     if isinstance(t, str) and ".cuda." in t:
         warn_once(OLD_DEFAULT)

@@ -68,8 +68,15 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
          align_to_window: bool | None = None) -> Any:  # fmt: skip
     """The spectra `(..., frequencies, frames)` of windows `hop_length` apart over a signal.
 
+    Shapes: from (B, L) or (L,) to (B, frequencies, frames) or (frequencies, frames).
+
     With `center` frame t is centred at t * hop_length, the signal being padded at both ends.
     `onesided` keeps the n_fft // 2 + 1 frequencies that say all about real signals.
+
+    >>> import flambeau as torch
+    >>> spectra = torch.stft(torch.ones(16), 8, window=torch.ones(8), return_complex=True)
+    >>> spectra.shape, spectra.abs()[0]
+    (torch.Size([5, 9]), tensor([8., 8., 8., 8., 8., 8., 8., 8., 8.]))
     """
     if align_to_window is not None and center:
         raise RuntimeError("stft align_to_window should only be set when center = false")
@@ -153,8 +160,16 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
           return_complex: bool = False) -> Any:  # fmt: skip
     """The signal whose `stft` comes closest to the given spectra (Griffin and Lim 1984).
 
+    Shapes: from (B, frequencies, frames) or (frequencies, frames) to (B, L) or (L,).
+
     Frames are windowed again, added up where they overlap, and divided by the sum of the squared
     windows. `length` cuts or fills the result.
+
+    >>> import flambeau as torch
+    >>> signal, window = torch.arange(16.), torch.hann_window(8)
+    >>> spectra = torch.stft(signal, 8, window=window, return_complex=True)
+    >>> torch.istft(spectra, 8, window=window, length=16).round()[1:4]
+    tensor([1., 2., 3.])
     """
     if window is None:
         warn_once("A window was not provided. A rectangular window will be applied.Please provide "

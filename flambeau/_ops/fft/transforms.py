@@ -14,6 +14,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import refuse_pinned
+from flambeau._core.doc_text import with_example
 from flambeau._ops.factories import filled as factories
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.dispatch import repeated
@@ -352,6 +353,10 @@ FAMILIES: dict[str, tuple[Callable[[bool], Any], Callable[[bool], Any], bool, st
 """name: (transform of one dim, of several dims, whether it is a forward transform, its doc)."""
 
 
+LENGTHS = {"fft": 3, "ifft": 3, "rfft": 2, "irfft": 4, "hfft": 4, "ihfft": 2}
+"""How many values three become, for the examples."""
+
+
 def _family(name: str, one: Any, several: Any, doc: str) -> None:
     def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *,
             out: Any = None) -> Any:  # fmt: skip
@@ -359,7 +364,10 @@ def _family(name: str, one: Any, several: Any, doc: str) -> None:
         return result if out is None else _written(row, out, result, input)
 
     fft.__name__ = name
-    fft.__doc__ = f"{doc}, along `dim`, cut or filled up to `n` values."
+    fft.__doc__ = with_example(
+        f"{doc}, along `dim`, cut or filled up to `n` values.",
+        f"torch.fft.{name}(torch.ones(2, 3)).shape", f"torch.Size([2, {LENGTHS[name]}])",
+    )  # fmt: skip
     row = composite(f"{name}(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor",
                     autocast="cpu=float32", namespace="fft", method=False)(fft)  # fmt: skip
 
@@ -384,7 +392,10 @@ def _several(name: str, default: Any, transform: Any, doc: str) -> None:
         return result if out is None else _written(row, out, result, input)
 
     fft.__name__ = name
-    fft.__doc__ = f"{doc}, over the dims `dim`, cut or filled up to the sizes `s`."
+    fft.__doc__ = with_example(
+        f"{doc}, over the dims `dim`, cut or filled up to the sizes `s`.",
+        f"torch.fft.{name}(torch.ones(2, 3)).shape", f"torch.Size([2, {LENGTHS[name[:-1]]}])",
+    )  # fmt: skip
     shown = "[-2, -1]" if default else "None"
     row = composite(f"{name}(Tensor self, int[1]? s=None, int[1]? dim={shown}, str? norm=None)"
                     " -> Tensor", autocast=None if "hfft" in name else "cpu=float32",
@@ -434,9 +445,12 @@ def _frequency_row(name: str, doc: str, count: Callable[[int], int]) -> None:
               method=False)(frequencies)  # fmt: skip
 
 
-_frequency_row("fftfreq", "The frequencies of `fft` for n samples d apart.", lambda n: n)
-_frequency_row("rfftfreq", "The frequencies of `rfft` for n samples d apart.",
-               lambda n: int(n / 2) + 1)  # fmt: skip
+_frequency_row("fftfreq", with_example(
+    "The n frequencies of `fft` for n samples d apart: shape [n].", "torch.fft.fftfreq(4)",
+    "tensor([ 0.0000,  0.2500, -0.5000, -0.2500])"), lambda n: n)  # fmt: skip
+_frequency_row("rfftfreq", with_example(
+    "The frequencies of `rfft` for n samples d apart: shape [n // 2 + 1].", "torch.fft.rfftfreq(4)",
+    "tensor([0.0000, 0.2500, 0.5000])"), lambda n: int(n / 2) + 1)  # fmt: skip
 
 
 def _shift_row(name: str, doc: str, upwards: bool) -> None:
@@ -455,5 +469,9 @@ def _shift_row(name: str, doc: str, upwards: bool) -> None:
               method=False)(shift)  # fmt: skip
 
 
-_shift_row("fftshift", "Put the zero frequency in the middle of each dim.", True)
-_shift_row("ifftshift", "Undo `fftshift`.", False)
+_shift_row("fftshift", with_example(
+    "Put the zero frequency in the middle of each dim; the shape stays.",
+    "torch.fft.fftshift(torch.arange(4))", "tensor([2, 3, 0, 1])"), True)  # fmt: skip
+_shift_row("ifftshift", with_example(
+    "Undo `fftshift`; the shape stays.", "torch.fft.ifftshift(torch.tensor([2, 3, 0, 1]))",
+    "tensor([0, 1, 2, 3])"), False)  # fmt: skip

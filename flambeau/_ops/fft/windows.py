@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import refuse_pinned
+from flambeau._core.doc_text import with_example
 from flambeau._ops.factories.filled import OPTIONS, finish, options
 from flambeau._ops.factories.typed import C_NAMES
 from flambeau._ops.table.op import composite
@@ -64,7 +65,7 @@ def _blackman(places: np.ndarray, length: int) -> np.ndarray:
     return cosine_sum(places, length, 0.42, 0.5, 0.08)
 
 
-def _plain_window(name: str, curve: Curve) -> None:
+def _plain_window(name: str, curve: Curve, doc: str, printed: str) -> None:
     def function(window_length: int, periodic: bool = True, *, dtype: Any = None,
                  layout: Any = None, device: Any = None, pin_memory: bool = False,
                  requires_grad: bool = False) -> Any:  # fmt: skip
@@ -74,14 +75,20 @@ def _plain_window(name: str, curve: Curve) -> None:
                        requires_grad)  # fmt: skip
 
     function.__name__ = name
-    function.__doc__ = "A window; `periodic` ones leave out the last of length + 1 values."
+    function.__doc__ = with_example(
+        f"{doc}, of shape [window_length]; a `periodic` one lacks the last of length + 1 values.",
+        f"torch.{name}(5, periodic=False)[1:4]", printed,
+    )  # fmt: skip
     composite(f"{name}(int window_length, bool periodic=True, {OPTIONS}) -> Tensor",
               method=False)(function)  # fmt: skip
 
 
-_plain_window("hann_window", _hann)
-_plain_window("blackman_window", _blackman)
-_plain_window("bartlett_window", triangle)
+_plain_window("hann_window", _hann, "Hann's window: half a cosine up and down",
+              "tensor([0.5000, 1.0000, 0.5000])")  # fmt: skip
+_plain_window("blackman_window", _blackman, "Blackman's window: three cosines",
+              "tensor([0.3400, 1.0000, 0.3400])")  # fmt: skip
+_plain_window("bartlett_window", triangle, "Bartlett's window: a triangle",
+              "tensor([0.5000, 1.0000, 0.5000])")  # fmt: skip
 
 
 @composite(
@@ -93,7 +100,12 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
                    beta: float = 0.46, *, dtype: Any = None, layout: Any = None,
                    device: Any = None, pin_memory: bool = False,
                    requires_grad: bool = False) -> Any:  # fmt: skip
-    """`alpha - beta cos(2 pi n / (N - 1))`."""
+    """`alpha - beta cos(2 pi n / (N - 1))`.
+
+    >>> import flambeau as torch
+    >>> torch.hamming_window(4)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     if pin_memory is not False:
         refuse_pinned("hamming_window", pin_memory)
     return _window("hamming_window", cosine_sum, window_length, periodic, (alpha, beta), dtype,
@@ -107,7 +119,12 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *,
                   dtype: Any = None, layout: Any = None, device: Any = None,
                   pin_memory: bool = False, requires_grad: bool = False) -> Any:  # fmt: skip
-    """The Kaiser window of shape `beta`."""
+    """The Kaiser window of shape `beta`.
+
+    >>> import flambeau as torch
+    >>> torch.kaiser_window(4, periodic=False)
+    tensor([5.2773e-05, 5.1884e-01, 5.1884e-01, 5.2773e-05])
+    """
     if pin_memory is not False:
         refuse_pinned("kaiser_window", pin_memory)
     return _window("kaiser_window", kaiser, window_length, periodic, (beta,), dtype, layout,

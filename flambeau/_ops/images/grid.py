@@ -44,7 +44,13 @@ def _rows(spatial: int) -> None:
             autocast="cpu=float32", backward={("input", "grid"): gradients})  # fmt: skip
     def sample(input: Array, grid: Array, interpolation_mode: int, padding_mode: int,
                align_corners: bool) -> Array:  # fmt: skip
-        """The input `(N, C, *spatial)` at the grid's positions: `(N, C, *output)`."""
+        """The input `(N, C, *spatial)` at the grid's positions: `(N, C, *output)`.
+
+        >>> import flambeau as torch
+        >>> grid = torch.tensor([[[[-1., -1.], [0., 0.]]]])
+        >>> torch.grid_sampler_2d(torch.tensor([[[[1., 2.], [3., 4.]]]]), grid, 0, 0, True)
+        tensor([[[[1.0000, 2.5000]]]])
+        """
         shape = _check(input, grid, interpolation_mode, spatial)
         if 0 in shape:
             return np.zeros(shape, input.dtype)
@@ -84,7 +90,15 @@ _rows(3)
            autocast="cpu=float32 cuda=widest")  # fmt: skip
 def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int,
                  align_corners: bool) -> Any:  # fmt: skip
-    """`grid_sample` with its modes as numbers, in the order in which torch's words list them."""
+    """`grid_sample` with its modes as numbers, in the order in which torch's words list them.
+
+    Shapes: input (N, C, *spatial), grid (N, *output, rank), result (N, C, *output).
+
+    >>> import flambeau as torch
+    >>> grid = torch.tensor([[[[-1., -1.], [0., 0.]]]])
+    >>> torch.grid_sampler(torch.tensor([[[[1., 2.], [3., 4.]]]]), grid, 0, 0, True)
+    tensor([[[[1.0000, 2.5000]]]])
+    """
     _check(input._data, grid._data, interpolation_mode)
     function = ops.grid_sampler_2d if input._data.ndim == 4 else ops.grid_sampler_3d
     return function(input, grid, interpolation_mode, padding_mode, align_corners)
@@ -107,6 +121,12 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
     """Read `(N, C, *spatial)` at positions from -1 to 1 given in `grid` `(N, *output, rank)`.
 
     Modes: bilinear, nearest, bicubic; outside there are zeros, the border or a reflection.
+
+    >>> import flambeau as torch
+    >>> image = torch.tensor([[[[1., 2.], [3., 4.]]]])
+    >>> grid = torch.tensor([[[[-1., -1.], [0., 0.]]]])
+    >>> torch.nn.functional.grid_sample(image, grid, align_corners=True)
+    tensor([[[[1.0000, 2.5000]]]])
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' "
@@ -128,7 +148,13 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
         grad, size, align_corners=align_corners),
 })  # fmt: skip
 def affine_grid_generator(theta: Array, size: Any, align_corners: bool) -> Array:
-    """The positions `(N, *spatial, rank)` of an image of a size under affine maps `theta`."""
+    """The positions `(N, *spatial, rank)` of an image of a size under affine maps `theta`.
+
+    >>> import flambeau as torch
+    >>> theta = torch.tensor([[[1., 0., 0.], [0., 1., 0.]]])
+    >>> torch.affine_grid_generator(theta, [1, 1, 2, 2], align_corners=True).shape
+    torch.Size([1, 2, 2, 2])
+    """
     return kernels.affine_grid(theta, tuple(size), align_corners)
 
 
@@ -155,6 +181,11 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     """Positions for `grid_sample` under affine maps theta `(N, rank, rank + 1)`.
 
     `size` is that of the images to make, `(N, C, H, W)` or `(N, C, D, H, W)`.
+
+    >>> import flambeau as torch
+    >>> turned = torch.tensor([[[0., 1., 0.], [1., 0., 0.]]])
+    >>> torch.nn.functional.affine_grid(turned, (1, 1, 2, 2), align_corners=True).shape
+    torch.Size([1, 2, 2, 2])
     """
     align = _default_corners(align_corners)
     if not theta.is_floating_point():

@@ -256,7 +256,18 @@ def _deprecated(name: str) -> None:
            namespace="nn.functional")  # fmt: skip
 def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
              align_corners: bool | None = None) -> Any:  # fmt: skip
-    """`interpolate` under its older name."""
+    """`interpolate` under its older name.
+
+    From shape (N, C, *spatial) to (N, C, *size).
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     x = torch.nn.functional.upsample(torch.tensor([[[1., 2.]]]), scale_factor=2)
+    >>> x
+    tensor([[[1., 1., 2., 2.]]])
+    """
     _deprecated("upsample")
     return interpolate.body(input, size, scale_factor, mode, align_corners)
 
@@ -264,7 +275,18 @@ def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str =
 @composite("upsample_nearest(Tensor input, int[]? size=None, float[]? scale_factor=None) -> Tensor",
            namespace="nn.functional")  # fmt: skip
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """`interpolate` with mode 'nearest'."""
+    """`interpolate` with mode 'nearest'.
+
+    From shape (N, C, *spatial) to (N, C, *size).
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     x = torch.nn.functional.upsample_nearest(torch.tensor([[[1., 2.]]]), scale_factor=2)
+    >>> x
+    tensor([[[1., 1., 2., 2.]]])
+    """
     _deprecated("upsample_nearest")
     return interpolate.body(input, size, scale_factor, mode="nearest")
 
@@ -272,7 +294,18 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
 @composite("upsample_bilinear(Tensor input, int[]? size=None, float[]? scale_factor=None)"
            " -> Tensor", namespace="nn.functional")  # fmt: skip
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """`interpolate` with mode 'bilinear' and `align_corners`."""
+    """`interpolate` with mode 'bilinear' and `align_corners`.
+
+    From shape (N, C, H, W) to (N, C, *size).
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     x = torch.nn.functional.upsample_bilinear(torch.tensor([[[[1., 2.]]]]), size=(1, 3))
+    >>> x
+    tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
     _deprecated("upsample_bilinear")
     return interpolate.body(input, size, scale_factor, mode="bilinear", align_corners=True)
 
@@ -338,5 +371,15 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
            "int[2] padding=0, int[2] stride=1) -> Tensor", namespace="nn.functional")  # fmt: skip
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
          stride: Any = 1) -> Any:  # fmt: skip
-    """The transposed map of `unfold`: columns added up where their blocks lie."""
+    """The transposed map of `unfold`: columns added up where their blocks lie.
+
+    From shape (N, C * product of the kernel, blocks) to (N, C, *output_size).
+
+    >>> import flambeau as torch
+    >>> columns = torch.ones(1, 4, 4)
+    >>> torch.nn.functional.fold(columns, (3, 3), 2)
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
     return ops.col2im(input, output_size, kernel_size, dilation, padding, stride)

@@ -295,7 +295,15 @@ def _effective(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
 def index_put(data: np.ndarray, indices: Arrays, values: np.ndarray, accumulate: bool) -> None:
     """Write `values` to the given positions, or add them there.
 
+    `indices` broadcast to one shape, to which `values` broadcast.
+
     Of several values for one position the last one stays; with `accumulate` all are added.
+
+    >>> import flambeau as torch
+    >>> place = (torch.tensor([0, 1]), torch.tensor([1, 0]))
+    >>> torch.index_put(torch.zeros(2, 2), place, torch.tensor([1., 2.]))
+    tensor([[0., 1.],
+            [2., 0.]])
     """
     one = not accumulate and values.size == 1
     quiet = one and sum(item is not None for item in indices) == 1

@@ -69,7 +69,14 @@ def _embedding_gradient(grad: Any, indices: Any, weight_shape: Any, padding_idx:
 )
 def embedding(weight: np.ndarray, indices: np.ndarray, padding_idx: int, scale_grad_by_freq: bool,
               sparse: bool) -> np.ndarray:  # fmt: skip
-    """Rows of `weight` [V, D] at `indices` [*]: [*, D]."""
+    """Rows of `weight` [V, D] at `indices` [*]: [*, D].
+
+    >>> import flambeau as torch
+    >>> torch.embedding(torch.tensor([[0., 1.], [2., 3.]]), torch.tensor([1, 0, 1]))
+    tensor([[2., 3.],
+            [0., 1.],
+            [2., 3.]])
+    """
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_types(indices, "embedding")
@@ -148,7 +155,16 @@ def _check_normed(dtype: Any) -> None:
 )
 @writes
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Scale the rows at `indices` whose norm is above `max_norm` down to it, in place."""
+    """Scale the rows at `indices` whose norm is above `max_norm` down to it, in place.
+
+    Shapes: weight [V, D], indices [*].
+
+    >>> import flambeau as torch
+    >>> weight = torch.tensor([[3., 4.], [0., 1.]])
+    >>> torch.embedding_renorm_(weight, torch.tensor([0]), 1.0, 2.0)
+    tensor([[0.6000, 0.8000],
+            [0.0000, 1.0000]])
+    """
     check_inplace(input, bool(modes.grad.enabled) and input.requires_grad)
     table = input._data
     if table.ndim != 2:
@@ -379,7 +395,16 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Any:
-    """Sums (mode 0), means (1) or maxima (2) of bags of rows that start at `offsets`."""
+    """Sums (mode 0), means (1) or maxima (2) of bags of rows that start at `offsets`.
+
+    Shapes: weight [V, D], indices [K], offsets [B]; the first result is [B, D].
+
+    >>> import flambeau as torch
+    >>> weight, indices = torch.tensor([[1.], [2.], [3.]]), torch.tensor([0, 1, 2])
+    >>> torch.embedding_bag(weight, indices, torch.tensor([0, 2]))[0]
+    tensor([[3.],
+            [3.]])
+    """
     for word, tensor, dims in (("weight", weight, 2), ("offsets", offsets, 1)):
         if tensor.ndim != dims:
             raise RuntimeError(f"{word} has to be a {dims}D Tensor, but got Tensor of dimension "
@@ -484,6 +509,12 @@ def functional_embedding_bag(
     """Sums, means or maxima over bags of rows of `weight` [V, D].
 
     `input` [B, L] holds B bags of L indices; `input` [K] is split at `offsets` [B]. Result [B, D].
+
+    >>> import flambeau as torch
+    >>> weight, bags = torch.tensor([[1.], [2.], [3.]]), torch.tensor([[0, 1], [2, 2]])
+    >>> torch.nn.functional.embedding_bag(bags, weight)
+    tensor([[1.5000],
+            [3.0000]])
     """
     if weight.dtype == dt.int64 and input.is_floating_point():
         warnings.warn(

@@ -170,7 +170,12 @@ def flat_positions(index: np.ndarray, count: int, name: str) -> np.ndarray:
     },
 )
 def take(data: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """The elements at positions of the flattened tensor, in the shape of `index`."""
+    """The elements at positions of the flattened tensor, in the shape of `index`.
+
+    >>> import flambeau as torch
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, 0]))
+    tensor([4, 1])
+    """
     require_known("take_cpu", data.dtype)
     if index.dtype == LONG and data.ndim:
         found = scatter.read_rows(data.reshape(-1), 0, index, wrap=True)
@@ -315,7 +320,15 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
 
 @composite("argwhere(Tensor self) -> Tensor")
 def argwhere(input: Any) -> Any:
-    """The positions of the elements that are not zero, one row each."""
+    """The positions of the elements that are not zero, one row each.
+
+    Shape [number of those elements, number of dims].
+
+    >>> import flambeau as torch
+    >>> torch.argwhere(torch.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return ops._nonzero(input)
 
 
@@ -324,7 +337,14 @@ def argwhere(input: Any) -> Any:
            out_type="nonzero_static: Expected out tensor to have scalar type {want} but got scalar "
                     "type{have}")  # fmt: skip
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
-    """`nonzero` cut or filled up to `size` rows."""
+    """`nonzero` cut or filled up to `size` rows.
+
+    >>> import flambeau as torch
+    >>> torch.nonzero_static(torch.tensor([0, 1, 2]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = ops._nonzero(input)._data[:size]
@@ -346,7 +366,12 @@ def _checked_sizes(shape: Any) -> tuple[int, ...]:
 
 @composite("unravel_index(Tensor indices, int[] shape) -> Tensor[]", method=False)
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
-    """Positions in a flattened tensor as positions in each dim of `shape`."""
+    """Positions in a flattened tensor as positions in each dim of `shape`.
+
+    >>> import flambeau as torch
+    >>> torch.unravel_index(torch.tensor([5]), (2, 3))
+    (tensor([1]), tensor([2]))
+    """
     if indices._data.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = _checked_sizes(shape)

@@ -142,7 +142,12 @@ def source_grad(grad: Any, dim: int, index: Any, shape: Any) -> Any:
     },
 )
 def scatter(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:
-    """A copy with values of `src` written to positions along a dim: `x[index[i]][..] = src[i]`."""
+    """A copy with values of `src` written to positions along a dim: `x[index[i]][..] = src[i]`.
+
+    >>> import flambeau as torch
+    >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([1., 2.]))
+    tensor([2., 0., 1.])
+    """
     found = _operands(data, dim, index, source, "set")
     if found is not None:
         _set(*found)
@@ -238,7 +243,12 @@ def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: A
     },
 )
 def scatter_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:
-    """A copy with values of `src` added at positions along a dim."""
+    """A copy with values of `src` added at positions along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([1., 2.]))
+    tensor([0., 3.])
+    """
     found = _operands(data, dim, index, source, "add")
     if found is not None:
         _reduce(np.add, *found)
@@ -297,7 +307,16 @@ def reduce_positions(data: np.ndarray, positions: np.ndarray, values: np.ndarray
 def scatter_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, reduce: str,
                    include_self: bool) -> None:  # fmt: skip
     """A copy in which values are combined at positions: sum, prod, mean, amax or amin; max and min
-    are other names of these, without a gradient."""
+    are other names of these, without a gradient.
+
+    The shape of `input`. In every dim `index` is at most as large as `src`, and as `input`, but for
+    `dim`.
+
+    >>> import flambeau as torch
+    >>> index, source = torch.tensor([0, 0, 1]), torch.tensor([2., 5., 3.])
+    >>> torch.scatter_reduce(torch.ones(2), 0, index, source, "amax")
+    tensor([5., 3.])
+    """
     reduce = OTHER_NAMES.get(reduce, reduce)
     op = KERNELS.get(reduce, "") if include_self else ""
     if reduce not in UFUNCS:

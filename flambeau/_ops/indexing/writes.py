@@ -96,7 +96,12 @@ def _sizes_without(dim: int, data: np.ndarray) -> tuple[int, ...]:
 )
 def index_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
               alpha: Any) -> None:  # fmt: skip
-    """A copy with `alpha` times the slices of `source` added at positions of a dim."""
+    """A copy with `alpha` times the slices of `source` added at positions of a dim.
+
+    >>> import flambeau as torch
+    >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 2, 0]), torch.tensor([1., 2., 3.]))
+    tensor([4., 0., 2.])
+    """
     dim = wrap_dim(dim, data.ndim)
     _check_added("index_add", data, dim, index, source)
     data, source, index = at_least_1d(data), at_least_1d(source), at_least_1d(index)
@@ -128,7 +133,12 @@ def index_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
     },
 )
 def index_copy(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:
-    """A copy with the slices of `source` written to positions of a dim."""
+    """A copy with the slices of `source` written to positions of a dim.
+
+    >>> import flambeau as torch
+    >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([1., 2.]))
+    tensor([2., 0., 1.])
+    """
     dim = wrap_dim(dim, data.ndim)
     _check_copied(data, dim, index, source)
     data, source, index = at_least_1d(data), at_least_1d(source), at_least_1d(index)
@@ -207,7 +217,12 @@ def _fill(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> None:
     },
 )
 def index_fill_tensor(data: np.ndarray, dim: int, index: np.ndarray, value: np.ndarray) -> None:
-    """A copy with the value of a 0-dim tensor at positions of a dim."""
+    """A copy with the value of a 0-dim tensor at positions of a dim.
+
+    >>> import flambeau as torch
+    >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0, 2]), torch.tensor(7.0))
+    tensor([7., 0., 7.])
+    """
     if value.ndim:
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
@@ -241,7 +256,16 @@ def index_fill(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> Non
 )
 def index_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, reduce: str,
                  include_self: bool) -> None:  # fmt: skip
-    """A copy in which slices are combined at positions of a dim: prod, mean, amax or amin."""
+    """A copy in which slices are combined at positions of a dim: prod, mean, amax or amin.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> index, source = torch.tensor([0, 0, 1]), torch.tensor([2., 5., 3.])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it says that it may change
+    ...     torch.index_reduce(torch.ones(2), 0, index, source, "amax")
+    tensor([5., 3.])
+    """
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
@@ -275,7 +299,15 @@ def _warn_beta() -> None:
     },
 )
 def put(data: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: bool) -> None:
-    """A copy with values written (or added) to positions of the flattened tensor."""
+    """A copy with values written (or added) to positions of the flattened tensor.
+
+    `index` and `source` have one number of elements, in any shapes; the result has that of `input`.
+
+    >>> import flambeau as torch
+    >>> torch.put(torch.zeros(2, 2), torch.tensor([3, 0]), torch.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 1.]])
+    """
     if not accumulate:
         alert_not_deterministic("put_")
     if index.dtype != LONG:
@@ -393,7 +425,15 @@ masked_fill = _masked(
 
 
 def _write_masked_scatter(data: np.ndarray, mask: np.ndarray, source: np.ndarray) -> None:
-    """A copy with the first values of `source` where a mask is True, in row-major order."""
+    """A copy with the first values of `source` where a mask is True, in row-major order.
+
+    `mask` broadcasts to the shape of `input`; `source` has any shape.
+
+    >>> import flambeau as torch
+    >>> mask = torch.tensor([True, False, True])
+    >>> torch.masked_scatter(torch.zeros(3), mask, torch.tensor([1., 2., 3.]))
+    tensor([1., 0., 2.])
+    """
     if mask.dtype == np.uint8:
         warn_user("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
                   "deprecated,please use a mask with dtype torch.bool instead.")  # fmt: skip

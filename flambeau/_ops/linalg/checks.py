@@ -26,7 +26,15 @@ HALF_TYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 
 
 class LinAlgError(RuntimeError):
-    """torch.linalg.LinAlgError: a factorization broke down."""
+    """torch.linalg.LinAlgError: a factorization broke down.
+
+    >>> import flambeau as torch
+    >>> try:
+    ...     torch.linalg.inv(torch.zeros(2, 2))
+    ... except torch.linalg.LinAlgError:
+    ...     print("singular")
+    singular
+    """
 
 
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"

@@ -89,7 +89,14 @@ def _packed_gradient(grad: Any, LU: Any, pivots: Any) -> Any:
     backward={"A": _packed_gradient},
 )
 def lu_factor_ex(a: np.ndarray, pivot: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
-    """(LU, pivots, info): L below the diagonal, U on and above it; pivots count from 1."""
+    """(LU, pivots, info): L below the diagonal, U on and above it; pivots count from 1.
+
+    Shapes for A (*, m, n): LU the same, pivots (*, min(m, n)), info (*).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.lu_factor_ex(torch.tensor([[2., 1.], [4., 3.]])).pivots
+    tensor([2, 2], dtype=torch.int32)
+    """
     result = kernels.lu_factor_ex(a, pivot)
     if check_errors:
         raise_first_failure(result[2], "torch.linalg.lu_factor_ex", _SINGULAR, RuntimeError)
@@ -100,6 +107,8 @@ def lu_factor_ex(a: np.ndarray, pivot: bool, check_errors: bool) -> tuple[np.nda
            namespace="linalg", public="lu_factor")  # fmt: skip
 def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """(LU, pivots) with A = P L U; an error where U has a zero on its diagonal.
+
+    Shapes for A (*, m, n): LU the same, pivots (*, min(m, n)).
 
     >>> import flambeau as torch
     >>> factors, pivots = torch.linalg.lu_factor(torch.eye(2))
@@ -113,7 +122,15 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
 
 @composite("lu(Tensor self, bool pivot=True, bool get_infos=False) -> (Tensor, Tensor)")
 def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """(LU, pivots), and info where asked for: the older form of `linalg.lu_factor_ex`."""
+    """(LU, pivots), and info where asked for: the older form of `linalg.lu_factor_ex`.
+
+    Shapes for A (*, m, n): LU the same, pivots (*, min(m, n)), info (*).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.lu_factor(torch.tensor([[2., 1.], [4., 3.]])).LU  # the way of today
+    tensor([[ 4.0000,  3.0000],
+            [ 0.5000, -0.5000]])
+    """
     result = ops._lu_with_info(input, pivot)
     return write(lu, out, result if get_infos else tuple(result[:2]))
 
@@ -148,7 +165,15 @@ OLD_LU = (
     backward={"A": lambda grads, P, L, U: _lu_gradient(grads[1], grads[2], P, L, U)},
 )
 def linalg_lu(a: np.ndarray, pivot: bool) -> tuple[np.ndarray, ...]:
-    """(P, L, U) with A = P L U."""
+    """(P, L, U) with A = P L U.
+
+    Shapes for A (*, m, n), with k = min(m, n): P (*, m, m), L (*, m, k), U (*, k, n).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.lu(torch.tensor([[2., 1.], [4., 3.]])).U
+    tensor([[ 4.0000,  3.0000],
+            [ 0.0000, -0.5000]])
+    """
     return fresh_all(kernels.lu(a, pivot))
 
 
@@ -189,7 +214,16 @@ def _unpack_backward(grads: Any, LU_data_shape: Any, unpack_data: bool) -> Any:
 )
 def lu_unpack(factors: np.ndarray, pivots: np.ndarray, unpack_data: bool,
               unpack_pivots: bool) -> tuple[np.ndarray, ...]:  # fmt: skip
-    """(P, L, U) from `lu_factor`'s results; what is not asked for is an empty tensor."""
+    """(P, L, U) from `lu_factor`'s results; what is not asked for is an empty tensor.
+
+    Shapes for LU (*, m, n), with k = min(m, n): P (*, m, m), L (*, m, k), U (*, k, n).
+
+    >>> import flambeau as torch
+    >>> lu, pivots = torch.linalg.lu_factor(torch.tensor([[2., 1.], [4., 3.]]))
+    >>> torch.lu_unpack(lu, pivots).U
+    tensor([[ 4.0000,  3.0000],
+            [ 0.0000, -0.5000]])
+    """
     return fresh_all(kernels.lu_unpack(factors, pivots, unpack_data, unpack_pivots))
 
 
@@ -230,7 +264,16 @@ def _lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left: bool
 def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False,
                     out: Any = None) -> Any:  # fmt: skip
     """X with A X = B, X A = B or (adjoint) A^H X = B from A's LU. Complex solutions of X A = B are
-    conjugate views, unless they are empty."""
+    conjugate views, unless they are empty.
+
+    Shapes: LU (*, n, n), pivots (*, n), B and X (*, n, k), or (*, k, n) where X A = B.
+
+    >>> import flambeau as torch
+    >>> a, b = torch.tensor([[2., 1.], [4., 3.]]), torch.tensor([[4.], [10.]])
+    >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b)
+    tensor([[1.],
+            [2.]])
+    """
     if left or B.ndim < 2:
         return write(linalg_lu_solve, out, ops._lu_solve(LU, pivots, B, left, adjoint))
     # X A = B is A^H X^H = B^H.
@@ -247,7 +290,16 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint:
     out_type=EXACT,
 )
 def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
-    """X with A X = input from A's LU: the older form of `linalg.lu_solve`."""
+    """X with A X = input from A's LU: the older form of `linalg.lu_solve`.
+
+    Shapes: input and X (*, n, k), LU (*, n, n), pivots (*, n).
+
+    >>> import flambeau as torch
+    >>> a, b = torch.tensor([[2., 1.], [4., 3.]]), torch.tensor([[4.], [10.]])
+    >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b)  # the way of today
+    tensor([[1.],
+            [2.]])
+    """
     if all(hasattr(given, "_data") for given in (input, LU_data, LU_pivots)):  # types come first
         warn_once(OLD_LU_SOLVE)
     return write(lu_solve, out, ops.linalg.lu_solve(LU_data, LU_pivots, input))
@@ -315,6 +367,8 @@ def _qr_tall(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
 def linalg_qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, ...]:
     """(Q, R) with A = Q R; mode is "reduced", "complete" or "r" (Q is empty).
 
+    Shapes for A (*, m, n), with k = min(m, n), or m if "complete": Q (*, m, k), R (*, k, n).
+
     >>> import flambeau as torch
     >>> q, r = torch.linalg.qr(torch.ones(3, 2))
     >>> q.shape, r.shape
@@ -326,7 +380,16 @@ def linalg_qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, ...]:
 
 @composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", autocast="cpu=float32")
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
-    """(Q, R): the older form of `linalg.qr`."""
+    """(Q, R): the older form of `linalg.qr`.
+
+    Shapes for A (*, m, n), with k = min(m, n): Q (*, m, k), R (*, k, n).
+
+    >>> import flambeau as torch
+    >>> q, r = torch.linalg.qr(torch.tensor([[3., 1.], [4., 2.]]))  # the way of today
+    >>> r.abs()
+    tensor([[5.0000, 2.2000],
+            [0.0000, 0.4000]])
+    """
     warn_once(OLD_QR)
     result = named(qr, *ops.linalg.qr(input, "reduced" if some else "complete"))
     return write(qr, out, result)
@@ -345,7 +408,14 @@ OLD_QR = (
     "self": underived("geqrf"),
 })  # fmt: skip
 def geqrf(a: np.ndarray) -> tuple[np.ndarray, ...]:
-    """(reflectors below R, tau), as LAPACK's geqrf."""
+    """(reflectors below R, tau), as LAPACK's geqrf.
+
+    Shapes: from (*, m, n) to the same and (*, min(m, n)).
+
+    >>> import flambeau as torch
+    >>> torch.geqrf(torch.tensor([[3., 1.], [4., 2.]])).a.shape
+    torch.Size([2, 2])
+    """
     return column_major_all(kernels.geqrf(a))
 
 
@@ -417,14 +487,32 @@ def _householder_backward(grad: Any, input: Any, tau: Any) -> Any:
     )},
 )  # fmt: skip
 def householder_product(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """The first columns of H_1 ... H_k, H_i = I - tau_i v_i v_i^H: Q from `geqrf`'s results."""
+    """The first columns of H_1 ... H_k, H_i = I - tau_i v_i v_i^H: Q from `geqrf`'s results.
+
+    Shapes: reflectors (*, m, n), tau (*, k), result (*, m, n).
+
+    >>> import flambeau as torch
+    >>> a = torch.tensor([[3., 1.], [4., 2.]])
+    >>> torch.linalg.householder_product(*torch.geqrf(a)).abs()
+    tensor([[0.6000, 0.8000],
+            [0.8000, 0.6000]])
+    """
     return column_major(kernels.householder_product(a, tau))
 
 
 @composite("orgqr(Tensor self, Tensor input2) -> Tensor", autocast="cpu=float32",
            out_type=castable("torch.linalg.householder_product"))  # fmt: skip
 def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
-    """`linalg.householder_product` by its LAPACK name."""
+    """`linalg.householder_product` by its LAPACK name.
+
+    Shapes: reflectors (*, m, n), tau (*, k), result (*, m, n).
+
+    >>> import flambeau as torch
+    >>> a = torch.tensor([[3., 1.], [4., 2.]])
+    >>> torch.orgqr(*torch.geqrf(a)).abs()
+    tensor([[0.6000, 0.8000],
+            [0.8000, 0.6000]])
+    """
     return write(orgqr, out, ops.linalg.householder_product(input, input2))
 
 
@@ -456,7 +544,16 @@ def _ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool,
 )
 def ormqr(a: np.ndarray, tau: np.ndarray, other: np.ndarray, left: bool,
           transpose: bool) -> np.ndarray:  # fmt: skip
-    """Q C, C Q, Q^H C or C Q^H with the whole Q of `geqrf`'s results."""
+    """Q C, C Q, Q^H C or C Q^H with the whole Q of `geqrf`'s results.
+
+    Shapes: reflectors (*, m, k), tau (*, k), C with m rows (from the left) or columns.
+
+    >>> import flambeau as torch
+    >>> a, c = torch.tensor([[3., 1.], [4., 2.]]), torch.eye(2)
+    >>> torch.ormqr(*torch.geqrf(a), c).abs()
+    tensor([[0.6000, 0.8000],
+            [0.8000, 0.6000]])
+    """
     return column_major(kernels.ormqr(a, tau, other, left, transpose))
 
 
@@ -473,7 +570,12 @@ def ormqr(a: np.ndarray, tau: np.ndarray, other: np.ndarray, left: bool,
     underived=True,
 )
 def ldl_factor_ex(a: np.ndarray, hermitian: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
-    """(LD, pivots, info) with A = L D L^T (L D L^H): Bunch and Kaufman's pivoting."""
+    """(LD, pivots, info) with A = L D L^T (L D L^H): Bunch and Kaufman's pivoting.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.ldl_factor_ex(torch.tensor([[4., 2.], [2., 5.]])).info
+    tensor(0, dtype=torch.int32)
+    """
     result = kernels.ldl_factor_ex(a, hermitian=hermitian)
     if check_errors:
         raise_first_failure(result[2], "torch.linalg.ldl_factor_ex", "D has a zero at {info}.")
@@ -483,7 +585,13 @@ def ldl_factor_ex(a: np.ndarray, hermitian: bool, check_errors: bool) -> tuple[n
 @composite("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
            namespace="linalg", public="ldl_factor", method=False)  # fmt: skip
 def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
-    """(LD, pivots) with A = L D L^T (L D L^H)."""
+    """(LD, pivots) with A = L D L^T (L D L^H).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.ldl_factor(torch.tensor([[4., 2.], [2., 5.]])).LD
+    tensor([[4.0000, 0.0000],
+            [0.5000, 4.0000]])
+    """
     factors, pivots, info = ops.linalg.ldl_factor_ex(input, hermitian=hermitian)
     check_info(info, "torch.linalg.ldl_factor", "D has a zero at {info}.")
     return write(ldl_factor, out, named(ldl_factor, factors, pivots))
@@ -500,5 +608,14 @@ def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
 )
 def ldl_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray,
               hermitian: bool) -> np.ndarray:  # fmt: skip
-    """X with A X = B from `ldl_factor`'s results."""
+    """X with A X = B from `ldl_factor`'s results.
+
+    Shapes: LD (*, n, n), pivots (*, n), B and X (*, n, k).
+
+    >>> import flambeau as torch
+    >>> ld, pivots = torch.linalg.ldl_factor(torch.tensor([[4., 2.], [2., 5.]]))
+    >>> torch.linalg.ldl_solve(ld, pivots, torch.tensor([[8.], [12.]]))
+    tensor([[1.],
+            [2.]])
+    """
     return column_major(kernels.ldl_solve(factors, pivots, b, hermitian=hermitian))

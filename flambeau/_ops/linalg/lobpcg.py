@@ -207,6 +207,12 @@ def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | 
     counts, so that finite differences agree with them; X holds first guesses, iK nearly inverts A;
     `tracker` is called with the state after each step. "basic" and "ortho" are one method here,
     which needs none of the parameters of PyTorch's orthogonalization.
+
+    >>> import flambeau as torch
+    >>> _ = torch.manual_seed(0)
+    >>> values, vectors = torch.lobpcg(torch.diag(torch.arange(1., 10.)), k=1)
+    >>> values.round()
+    tensor([9.])
     """
     k = (1 if X is None else X.shape[-1]) if k is None else k
     n = (k if n is None else n) if X is None else X.shape[-1]

@@ -89,6 +89,8 @@ def linalg_pinv(input: Any, rcond: Any = None, hermitian: bool = False, *, atol:
                 rtol: Any = None, out: Any = None) -> Any:  # fmt: skip
     """The Moore-Penrose inverse; singular values up to max(atol, rtol * largest) count as 0.
 
+    From shape (*, m, n) to (*, n, m).
+
     >>> import flambeau as torch
     >>> torch.linalg.pinv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
@@ -104,7 +106,15 @@ def linalg_pinv(input: Any, rcond: Any = None, hermitian: bool = False, *, atol:
 
 @composite("pinverse(Tensor self, float rcond=1e-15) -> Tensor", autocast="cpu=float32")
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
-    """The Moore-Penrose inverse: `linalg.pinv` with a relative tolerance."""
+    """The Moore-Penrose inverse: `linalg.pinv` with a relative tolerance.
+
+    From shape (*, m, n) to (*, n, m).
+
+    >>> import flambeau as torch
+    >>> torch.pinverse(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return ops.linalg.pinv(input, rtol=rcond)
 
 
@@ -124,6 +134,8 @@ def rank_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndar
 def matrix_rank(input: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
                 rtol: Any = None, out: Any = None) -> Any:  # fmt: skip
     """How many singular values (eigenvalues) exceed max(atol, rtol * largest).
+
+    From shape (*, m, n) to (*).
 
     >>> import flambeau as torch
     >>> torch.linalg.matrix_rank(torch.ones(3, 3))
@@ -195,6 +207,8 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
           out: Any = None) -> Any:  # fmt: skip
     """X that minimises |A X - B|: by QR ("gels") or the SVD ("gelsy", "gelsd", "gelss").
 
+    Shapes: A (*, m, n), B (*, m, k) or (*, m), X (*, n, k) or (*, n).
+
     >>> import flambeau as torch
     >>> torch.linalg.lstsq(torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([[1.0],
     ...     [4.0]])).solution
@@ -213,6 +227,8 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
            method=False, out_type=castable("linalg.cond"))  # fmt: skip
 def cond(input: Any, p: Any = None, *, out: Any = None) -> Any:
     """How far errors can grow when a system with A is solved: norm(A) * norm(A^-1) for a norm p.
+
+    From shape (*, m, n) to (*); only p = 2, -2 and None take m other than n.
 
     >>> import flambeau as torch
     >>> torch.linalg.cond(torch.tensor([[1.0, 0.0], [0.0, 2.0]]))

@@ -11,7 +11,17 @@ HEAD = "This function was deprecated since version 1.9 and is now removed."
 
 @composite("symeig(Tensor self, bool eigenvectors=False, bool upper=True) -> (Tensor, Tensor)")
 def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
-    """Removed: see `linalg.eigh` and `linalg.eigvalsh`."""
+    """Removed: see `linalg.eigh` and `linalg.eigvalsh`.
+
+    Raises RuntimeError, whatever the shapes.
+
+    >>> import flambeau as torch
+    >>> try:
+    ...     torch.symeig(torch.eye(2))
+    ... except RuntimeError:
+    ...     print("use torch.linalg.eigh")
+    use torch.linalg.eigh
+    """
     raise RuntimeError(
         f"{HEAD} The default behavior has changed from using the upper triangular portion of the "
         "matrix by default to using the lower triangular portion.\n"
@@ -21,7 +31,17 @@ def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: A
 
 @composite("eig(Tensor self, bool eigenvectors=False) -> (Tensor, Tensor)")
 def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
-    """Removed: see `linalg.eig` and `linalg.eigvals`."""
+    """Removed: see `linalg.eig` and `linalg.eigvals`.
+
+    Raises RuntimeError, whatever the shapes.
+
+    >>> import flambeau as torch
+    >>> try:
+    ...     torch.eig(torch.eye(2))
+    ... except RuntimeError:
+    ...     print("use torch.linalg.eig")
+    use torch.linalg.eig
+    """
     raise RuntimeError(
         f"{HEAD} `torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather "
         "than real tensors mimicking complex tensors.\n"
@@ -31,7 +51,17 @@ def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) 
 
 @composite("lstsq(Tensor self, Tensor A) -> (Tensor, Tensor)")
 def lstsq(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
-    """Removed: see `linalg.lstsq`."""
+    """Removed: see `linalg.lstsq`.
+
+    Raises RuntimeError, whatever the shapes.
+
+    >>> import flambeau as torch
+    >>> try:
+    ...     torch.lstsq(torch.ones(2, 1), torch.eye(2))
+    ... except RuntimeError:
+    ...     print("use torch.linalg.lstsq")
+    use torch.linalg.lstsq
+    """
     raise RuntimeError(
         f"{HEAD} `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n"
         "torch.linalg.lstsq(A, B).solution takes its arguments in the other order."
@@ -40,7 +70,17 @@ def lstsq(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> A
 
 @composite("solve(Tensor self, Tensor A) -> (Tensor, Tensor)")
 def solve(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
-    """Removed: see `linalg.solve`."""
+    """Removed: see `linalg.solve`.
+
+    Raises RuntimeError, whatever the shapes.
+
+    >>> import flambeau as torch
+    >>> try:
+    ...     torch.solve(torch.ones(2, 1), torch.eye(2))
+    ... except RuntimeError:
+    ...     print("use torch.linalg.solve")
+    use torch.linalg.solve
+    """
     raise RuntimeError(
         f"{HEAD} `torch.solve` is deprecated in favor of `torch.linalg.solve`. "
         "`torch.linalg.solve` has its arguments reversed and does not return the LU "
@@ -53,7 +93,17 @@ def solve(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> A
     "matrix_rank(Tensor self, float? tol=None, bool symmetric=False) -> Tensor", method=False
 )
 def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
-    """Removed: see `linalg.matrix_rank`."""
+    """Removed: see `linalg.matrix_rank`.
+
+    Raises RuntimeError, whatever the shapes.
+
+    >>> import flambeau as torch
+    >>> try:
+    ...     torch.matrix_rank(torch.eye(2))
+    ... except RuntimeError:
+    ...     print("use torch.linalg.matrix_rank")
+    use torch.linalg.matrix_rank
+    """
     raise RuntimeError(
         f"{HEAD}\nUse torch.linalg.matrix_rank, whose `hermitian` is what was `symmetric`."
     )

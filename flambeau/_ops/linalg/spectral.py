@@ -173,7 +173,12 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
 @composite("svd(Tensor self, bool some=True, bool compute_uv=True)"
            " -> (Tensor U, Tensor S, Tensor V)", autocast="cpu=float32")  # fmt: skip
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
-    """(U, S, V) with A = U diag(S) V^H: the older form of `linalg.svd`."""
+    """(U, S, V) with A = U diag(S) V^H: the older form of `linalg.svd`.
+
+    >>> import flambeau as torch
+    >>> torch.svd(torch.tensor([[3., 0.], [0., 4.]])).S
+    tensor([4., 3.])
+    """
     if input._data.ndim < 2:
         raise RuntimeError("linalg.svd: input should have at least 2 dimensions, but has "
                            f"{input._data.ndim} dimensions instead")  # fmt: skip
@@ -302,7 +307,14 @@ def _from_eigenbasis(inner: Any, vectors: Any) -> Any:
     backward={"self": _eig_backward},
 )
 def eig(a: np.ndarray) -> tuple[np.ndarray, ...]:
-    """(eigenvalues, eigenvectors of length 1 in columns), both complex."""
+    """(eigenvalues, eigenvectors of length 1 in columns), both complex.
+
+    From shape (*, n, n) to (*, n) and (*, n, n).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.eig(torch.tensor([[0., -1.], [1., 0.]])).eigenvalues.abs()
+    tensor([1., 1.])
+    """
     values, vectors = kernels.eig(a)
     return fresh(values), column_major(vectors)
 
@@ -347,7 +359,14 @@ def eigvals(input: Any, *, out: Any = None) -> Any:
 @composite("linalg_vander(Tensor x, *, int? N=None) -> Tensor", namespace="linalg", public="vander",
            method=False)  # fmt: skip
 def linalg_vander(x: Any, *, N: int | None = None) -> Any:
-    """Powers 0 to N - 1 of x in a new last dim."""
+    """Powers 0 to N - 1 of x in a new last dim.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.vander(torch.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
+    """
     kernels.vander(x._data.reshape(-1)[:0], _columns(x, N))  # for its checks
     x = x.unsqueeze(0) if x._data.ndim == 0 else x
     return _powers(x, _columns(x, N))
@@ -422,7 +441,15 @@ def _range_basis(A: Any, q: int, niter: int, M: Any) -> Any:
 @composite("svd_lowrank(Tensor A, int q=6, int niter=2, Tensor? M=None)"
            " -> (Tensor, Tensor, Tensor)", method=False)  # fmt: skip
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
-    """(U, S, V) of the q largest singular values of A (or A - M), nearly, by random projection."""
+    """(U, S, V) of the q largest singular values of A (or A - M), nearly, by random projection.
+
+    Shapes for A (*, m, n): U (*, m, q), S (*, q), V (*, n, q).
+
+    >>> import flambeau as torch
+    >>> u, s, v = torch.svd_lowrank(torch.ones(4, 3), q=1)
+    >>> u.shape, s.shape, v.shape
+    (torch.Size([4, 1]), torch.Size([1]), torch.Size([3, 1]))
+    """
     q = 6 if q is None else q
     if M is not None:
         M = M.expand(A.shape)
@@ -442,7 +469,15 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
 @composite("pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2)"
            " -> (Tensor, Tensor, Tensor)", method=False)  # fmt: skip
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
-    """Principal components: `svd_lowrank` of A with its columns centred."""
+    """Principal components: `svd_lowrank` of A with its columns centred.
+
+    Shapes for A (*, m, n): U (*, m, q), S (*, q), V (*, n, q).
+
+    >>> import flambeau as torch
+    >>> u, s, v = torch.pca_lowrank(torch.eye(4), q=2)
+    >>> u.shape, s.shape, v.shape
+    (torch.Size([4, 2]), torch.Size([2]), torch.Size([4, 2]))
+    """
     rows, columns = A.shape[-2:]
     if q is None:
         q = min(6, rows, columns)

@@ -113,7 +113,12 @@ def diagonal_of(tensor: Any) -> Any:
     },
 )
 def inv_ex(a: np.ndarray, check_errors: bool) -> tuple[np.ndarray, ...]:
-    """(inverse, info): info is not 0 where a matrix is singular."""
+    """(inverse, info): info is not 0 where a matrix is singular.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.inv_ex(torch.tensor([[2., 0.], [0., 0.]])).info
+    tensor(2, dtype=torch.int32)
+    """
     inverse, info = kernels.inv_ex(a)
     if check_errors:
         raise_first_failure(info, "linalg.inv_ex", _NOT_INVERTIBLE)
@@ -146,7 +151,13 @@ def inv(A: Any, *, out: Any = None) -> Any:
 
 @composite("inverse(Tensor self) -> Tensor", autocast="cpu=float32", out_type=EXACT)
 def inverse(input: Any, *, out: Any = None) -> Any:
-    """The inverse of square matrices: `linalg.inv`."""
+    """The inverse of square matrices: `linalg.inv`.
+
+    >>> import flambeau as torch
+    >>> torch.inverse(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return write(inverse, out, _inverse(input, "linalg.inv"))
 
 
@@ -200,7 +211,12 @@ def linalg_det(a: np.ndarray) -> np.ndarray:
 
 @composite("det(Tensor self) -> Tensor")
 def det(input: Any) -> Any:
-    """The determinants of square matrices: `linalg.det`."""
+    """The determinants of square matrices: `linalg.det`.
+
+    >>> import flambeau as torch
+    >>> torch.det(torch.tensor([[1., 2.], [3., 4.]]))
+    tensor(-2.)
+    """
     return ops.linalg.det(input)
 
 
@@ -237,14 +253,26 @@ def linalg_slogdet(a: np.ndarray) -> tuple[np.ndarray, ...]:
 
 @composite("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)")
 def slogdet(input: Any, *, out: Any = None) -> Any:
-    """(sign, log |det|) of square matrices: `linalg.slogdet`."""
+    """(sign, log |det|) of square matrices: `linalg.slogdet`.
+
+    >>> import flambeau as torch
+    >>> torch.slogdet(torch.tensor([[1., 2.], [3., 4.]]))
+    torch.return_types.slogdet(
+    sign=tensor(-1.),
+    logabsdet=tensor(0.6931))
+    """
     result = named(slogdet, *ops.linalg.slogdet(input))
     return write(slogdet, out, result)
 
 
 @composite("logdet(Tensor self) -> Tensor")
 def logdet(input: Any) -> Any:
-    """The logarithm of the determinant; NaN where a real matrix has a negative one."""
+    """The logarithm of the determinant; NaN where a real matrix has a negative one.
+
+    >>> import flambeau as torch
+    >>> torch.logdet(torch.tensor([[2., 0.], [0., 3.]]))
+    tensor(1.7918)
+    """
     check_square(input._data, "logdet")
     check_floating(input._data, "logdet", half_too=False)
     sign, logabsdet = ops.linalg.slogdet(input)
@@ -278,7 +306,14 @@ def _solve_backward(grad: Any, A: Any, B: Any, result: Any, left: bool, wanted: 
     backward={("A", "B"): _solve_backward},
 )
 def solve_ex(a: np.ndarray, b: np.ndarray, left: bool, check_errors: bool) -> Any:
-    """(X, info) with A X = B, or X A = B where `left` is False."""
+    """(X, info) with A X = B, or X A = B where `left` is False.
+
+    Shapes: A (*, n, n), B and X (*, n, k), or (*, n) for single vectors; info (*).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.solve_ex(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 8.]))[0]
+    tensor([1., 2.])
+    """
     result, info = kernels.solve_ex(a, b, left=left)
     if check_errors:
         raise_first_failure(info, "torch.linalg.solve_ex", SINGULAR)
@@ -333,6 +368,8 @@ def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, left: bool,
                      unitriangular: bool) -> np.ndarray:  # fmt: skip
     """X with A X = B, or X A = B, for a triangular A whose other triangle is not read.
 
+    Shapes: A (*, n, n), B and X (*, n, k), or (*, k, n) where X A = B.
+
     >>> import flambeau as torch
     >>> torch.linalg.solve_triangular(torch.tensor([[2.0, 1.0], [0.0, 4.0]]),
     ...     torch.tensor([[3.0], [4.0]]), upper=True)
@@ -366,7 +403,16 @@ def _old_triangular_backward(grads: Any, A: Any, solution: Any, upper: bool, tra
 )
 def triangular_solve(b: np.ndarray, a: np.ndarray, upper: bool, transpose: bool,
                      unitriangular: bool) -> tuple[np.ndarray, ...]:  # fmt: skip
-    """(X, copy of A) with A X = self: the older form of `linalg.solve_triangular`."""
+    """(X, copy of A) with A X = self: the older form of `linalg.solve_triangular`.
+
+    Shapes: self (*, n, k), A (*, n, n), X (*, n, k).
+
+    >>> import flambeau as torch
+    >>> a, b = torch.tensor([[2., 1.], [0., 4.]]), torch.tensor([[4.], [8.]])
+    >>> torch.linalg.solve_triangular(a, b, upper=True)  # the way of today
+    tensor([[1.],
+            [2.]])
+    """
     warn_once(OLD_TRIANGULAR)
     solution, copy = kernels.triangular_solve(b, a, upper, transpose, unitriangular)
     return column_major(solution), column_major(copy)
@@ -417,7 +463,13 @@ def _cholesky_tangent(tangent: Any, L: Any, upper: bool) -> Any:
     tangent=_cholesky_tangent,
 )
 def cholesky_ex(a: np.ndarray, upper: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
-    """(L, info) with A = L L^H, or U^H U: info is not 0 where A is not positive-definite."""
+    """(L, info) with A = L L^H, or U^H U: info is not 0 where A is not positive-definite.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.cholesky_ex(torch.tensor([[4., 2.], [2., 5.]])).L
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     factor, info = kernels.cholesky_ex(a, upper=upper)
     if check_errors:
         raise_first_failure(info, "linalg.cholesky_ex", _NOT_POSITIVE)
@@ -429,6 +481,8 @@ def cholesky_ex(a: np.ndarray, upper: bool, check_errors: bool) -> tuple[np.ndar
            public="cholesky", method=False, out_type=EXACT)  # fmt: skip
 def linalg_cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     """L with A = L L^H (U with A = U^H U) for Hermitian positive-definite A.
+
+    Shapes (*, n, n).
 
     >>> import flambeau as torch
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 0.0], [0.0, 9.0]]))
@@ -443,7 +497,15 @@ def linalg_cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
 @composite("cholesky(Tensor self, bool upper=False) -> Tensor", autocast="cpu=float32",
            out_type=castable("cholesky"))  # fmt: skip
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
-    """L with A = L L^H: the older form of `linalg.cholesky`."""
+    """L with A = L L^H: the older form of `linalg.cholesky`.
+
+    Shapes (*, n, n).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4., 2.], [2., 5.]]))  # the way of today
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     if hasattr(input, "_data"):  # torch looks at types first
         warn_once(OLD_CHOLESKY)
     if not input._data.size:  # and at nothing else here
@@ -487,7 +549,16 @@ def _cholesky_solve_backward(grad: Any, input2: Any, result: Any, upper: bool,
     backward={("self", "input2"): _cholesky_solve_backward},
 )
 def cholesky_solve(b: np.ndarray, factor: np.ndarray, upper: bool) -> np.ndarray:
-    """X with A X = B from A's Cholesky factor."""
+    """X with A X = B from A's Cholesky factor.
+
+    Shapes: B (*, n, k), the factor (*, n, n), X (*, n, k).
+
+    >>> import flambeau as torch
+    >>> factor = torch.tensor([[2., 0.], [1., 2.]])
+    >>> torch.cholesky_solve(torch.tensor([[4.], [6.]]), factor)
+    tensor([[0.5000],
+            [1.0000]])
+    """
     return column_major(kernels.cholesky_solve(b, factor, upper))
 
 
@@ -506,7 +577,15 @@ def _cholesky_inverse_backward(grad: Any, self: Any, result: Any, upper: bool) -
     backward={"self": _cholesky_inverse_backward},
 )
 def cholesky_inverse(factor: np.ndarray, upper: bool) -> np.ndarray:
-    """The inverse of A from its Cholesky factor."""
+    """The inverse of A from its Cholesky factor.
+
+    Shapes (*, n, n).
+
+    >>> import flambeau as torch
+    >>> torch.cholesky_inverse(torch.tensor([[2., 0.], [1., 2.]]))
+    tensor([[ 0.3125, -0.1250],
+            [-0.1250,  0.2500]])
+    """
     return column_major(kernels.cholesky_inverse(factor, upper))
 
 
@@ -518,7 +597,14 @@ def cholesky_inverse(factor: np.ndarray, upper: bool) -> np.ndarray:
            public="tensorinv", method=False,
            out_type=castable("tensorinv"))  # fmt: skip
 def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
-    """The inverse of `tensordot(A, ., ind)`."""
+    """The inverse of `tensordot(A, ., ind)`.
+
+    The first `ind` sizes have the product of the others; the result has the others first.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.tensorinv(torch.eye(4).reshape(2, 2, 4), ind=2).shape
+    torch.Size([4, 2, 2])
+    """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     shape = input._data.shape
@@ -540,7 +626,13 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
            namespace="linalg", public="tensorsolve", method=False,
            out_type=castable("tensorsolve"))  # fmt: skip
 def tensorsolve(input: Any, other: Any, dims: Any = None, *, out: Any = None) -> Any:
-    """X with `tensordot(A, X, X.ndim) == B`; `dims` of A are moved to its end first."""
+    """X with `tensordot(A, X, X.ndim) == B`; `dims` of A are moved to its end first.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.tensorsolve(torch.eye(4).reshape(2, 2, 2, 2), torch.ones(2, 2))
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     ndim = input._data.ndim
     if dims is not None:
         input = ops.movedim(input, tuple(dims), tuple(range(ndim - len(dims), ndim)))

@@ -249,7 +249,14 @@ def _logit_target_slope(self: Any, pos_weight: Any) -> Any:
 def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
                                      weight: np.ndarray | None, pos_weight: np.ndarray | None,
                                      reduction: int) -> Any:  # fmt: skip
-    """Binary cross-entropy of `sigmoid(input)`: `(1 - t) x + (1 + (p - 1) t) softplus(-x)`."""
+    """Binary cross-entropy of `sigmoid(input)`: `(1 - t) x + (1 + (p - 1) t) softplus(-x)`.
+
+    Shapes of input, target and weights broadcast; reductions (1: mean, 2: sum) give shape ().
+
+    >>> import flambeau as torch
+    >>> torch.binary_cross_entropy_with_logits(torch.tensor([0., 2.]), torch.tensor([1., 1.]))
+    tensor([0.6931, 0.1269])
+    """
     if self.dtype.kind not in FLOATS:
         raise refuse("log_sigmoid_cpu", self.dtype)
     if target.dtype.kind == "b":
@@ -331,6 +338,8 @@ def functional_logits(
 ) -> Any:
     """Binary cross-entropy of scores, stable for large ones; `pos_weight` scales targets of 1.
 
+    Input and target have one shape, which is also that of the result without reduction, else ().
+
     >>> import flambeau as torch
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]),
     ...     torch.tensor([1.0]))
@@ -391,7 +400,14 @@ def functional_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """`log(1 + exp(-target * input))` with targets 1 and -1."""
+    """`log(1 + exp(-target * input))` with targets 1 and -1.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.soft_margin_loss(torch.tensor([0., 2.]), torch.tensor([1., 1.]))
+    tensor(0.4100)
+    """
     code = reduction_of(size_average, reduce, reduction)
     return ops.soft_margin_loss(input, target, code)
 
@@ -412,7 +428,14 @@ def _check_divergence(tensor: Any) -> None:
     method=False,
 )
 def kl_div(input: Any, target: Any, reduction: int = NONE, *, log_target: bool = False) -> Any:
-    """`target * (log(target) - input)`; `input` holds log-probabilities, `target` too if said."""
+    """`target * (log(target) - input)`; `input` holds log-probabilities, `target` too if said.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
+
+    >>> import flambeau as torch
+    >>> torch.kl_div(torch.tensor([0.5, 0.5]).log(), torch.tensor([1.0, 0.0]))
+    tensor([0.6931, 0.0000])
+    """
     for tensor in (input, target):
         _check_divergence(tensor)
     if log_target:
@@ -465,7 +488,15 @@ def functional_kl_div(
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int
 ) -> Any:
-    """Minus the log-likelihood of Poisson counts; `full` adds Stirling's term for large targets."""
+    """Minus the log-likelihood of Poisson counts; `full` adds Stirling's term for large targets.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
+
+    >>> import flambeau as torch
+    >>> rates, counts = torch.tensor([0., 1.]), torch.tensor([1., 2.])
+    >>> torch.poisson_nll_loss(rates, counts, True, False, 1e-8, 1)
+    tensor(0.8591)
+    """
     if log_input:
         values = input.exp() - target * input
     else:
@@ -493,7 +524,15 @@ def functional_poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Minus the log-likelihood of counts `target` at rates `input` (or their logarithms)."""
+    """Minus the log-likelihood of counts `target` at rates `input` (or their logarithms).
+
+    Input and target broadcast; without reduction the result has their shape, else ().
+
+    >>> import flambeau as torch
+    >>> log_rates, counts = torch.tensor([0., 1.]), torch.tensor([1., 2.])
+    >>> torch.nn.functional.poisson_nll_loss(log_rates, counts)
+    tensor(0.8591)
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if reduction == "elementwise_mean":
@@ -535,7 +574,15 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Any:
-    """`0.5 * (log(var) + (input - target)**2 / var)`, with variances of at least `eps`."""
+    """`0.5 * (log(var) + (input - target)**2 / var)`, with variances of at least `eps`.
+
+    Shapes: input, target and var (*), or var without the last dim, or with size 1 there.
+
+    >>> import flambeau as torch
+    >>> mean, value, var = torch.tensor([1., 2.]), torch.tensor([1., 4.]), torch.tensor([1., 1.])
+    >>> torch.nn.functional.gaussian_nll_loss(mean, value, var)
+    tensor(1.)
+    """
     var = _variance(input, var)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
@@ -556,7 +603,14 @@ def gaussian_nll_loss(
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, reduction: int = NONE
 ) -> Any:
-    """`input` where the target is 1, `max(0, margin - input)` where it is -1."""
+    """`input` where the target is 1, `max(0, margin - input)` where it is -1.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
+
+    >>> import flambeau as torch
+    >>> torch.hinge_embedding_loss(torch.tensor([0.2, 0.4]), torch.tensor([1, -1]))
+    tensor([0.2000, 0.6000])
+    """
     if input._data.dtype.kind == "b":
         raise NO_BOOL_SUBTRACTION["bool"]
     if input._data.dtype.kind in "iu":
@@ -582,6 +636,13 @@ def functional_hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Loss of distances: near for targets 1, at least `margin` apart for targets -1."""
+    """Loss of distances: near for targets 1, at least `margin` apart for targets -1.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.2, 0.4]), torch.tensor([1, -1]))
+    tensor(0.4000)
+    """
     code = reduction_of(size_average, reduce, reduction)
     return ops.hinge_embedding_loss(input, target, margin, code)

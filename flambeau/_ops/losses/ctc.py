@@ -245,7 +245,16 @@ def ctc_loss(
     reduction: int = NONE,
     zero_infinity: bool = False,
 ) -> Any:
-    """Minus the log-probability of each target; a mean divides by the target's length first."""
+    """Minus the log-probability of each target; a mean divides by the target's length first.
+
+    Shapes: log-probabilities [T, N, C], targets [N, S] or in one row, lengths [N].
+
+    >>> import flambeau as torch
+    >>> log_probs = torch.full((3, 1, 2), 0.5).log()
+    >>> lengths = torch.tensor([3]), torch.tensor([1])
+    >>> torch.ctc_loss(log_probs, torch.tensor([[1]]), *lengths)
+    tensor([0.2877])
+    """
     inputs = _lengths(input_lengths, "input_lengths")
     lengths = _lengths(target_lengths, "target_lengths")
     unbatched = log_probs.dim() == 2
@@ -281,7 +290,14 @@ def functional_ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Any:
-    """CTC loss of log_probs [T, N, C] or [T, C] and targets [N, S] or all in one row."""
+    """CTC loss of log_probs [T, N, C] or [T, C] and targets [N, S] or all in one row.
+
+    >>> import flambeau as torch
+    >>> log_probs = torch.full((3, 1, 2), 0.5).log()
+    >>> lengths = torch.tensor([3]), torch.tensor([1])
+    >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), *lengths)
+    tensor(0.2877)
+    """
     code = reduction_code(reduction)
     return ops.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, code,
                         zero_infinity)  # fmt: skip

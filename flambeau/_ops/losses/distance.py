@@ -179,7 +179,12 @@ def pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
 
 @composite("pdist(Tensor self, float p=2) -> Tensor", autocast="cuda=float32", method=False)
 def pdist(input: Any, p: float = 2.0) -> Any:
-    """p-norm distances of all pairs of rows of [N, M]: N (N - 1) / 2 numbers."""
+    """p-norm distances of all pairs of rows of [N, M]: N (N - 1) / 2 numbers.
+
+    >>> import flambeau as torch
+    >>> torch.pdist(torch.tensor([[0., 0.], [3., 4.], [0., 1.]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
     if input.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
     if input._data.dtype.kind not in "fV":
@@ -197,7 +202,12 @@ def pdist(input: Any, p: float = 2.0) -> Any:
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Any:
-    """The p-norm of `x1 - x2 + eps` along the last dim."""
+    """The p-norm of `x1 - x2 + eps` along the last dim.
+
+    >>> import flambeau as torch
+    >>> torch.pairwise_distance(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
     return ops._norm(x1 - x2 + eps, p, -1, keepdim)
 
 
@@ -272,7 +282,14 @@ def _limited_norm(x: Any, dim: int, eps: float) -> Any:
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = NONE
 ) -> Any:
-    """`max(0, -target * (input1 - input2) + margin)`."""
+    """`max(0, -target * (input1 - input2) + margin)`.
+
+    Shapes broadcast; without reduction the result has their shape, else ().
+
+    >>> import flambeau as torch
+    >>> torch.margin_ranking_loss(torch.tensor([1.]), torch.tensor([3.]), torch.tensor([1.]))
+    tensor([2.])
+    """
     return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
@@ -291,7 +308,15 @@ def functional_margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Loss of pairs: `input1` should rank higher where the target is 1, lower where it is -1."""
+    """Loss of pairs: `input1` should rank higher where the target is 1, lower where it is -1.
+
+    Shapes broadcast; without reduction the result has their shape, else ().
+
+    >>> import flambeau as torch
+    >>> high, low = torch.tensor([1.]), torch.tensor([3.])
+    >>> torch.nn.functional.margin_ranking_loss(high, low, torch.tensor([1.]))
+    tensor(2.)
+    """
     code = reduction_of(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
@@ -321,7 +346,15 @@ def _check_cosine(input1: Any, input2: Any, target: Any) -> None:
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = NONE
 ) -> Any:
-    """`1 - cos` where the target is 1, `max(0, cos - margin)` where it is -1."""
+    """`1 - cos` where the target is 1, `max(0, cos - margin)` where it is -1.
+
+    Shapes: both inputs (N, D) with target (N,), or (D,) with target (); reduced, the result is ().
+
+    >>> import flambeau as torch
+    >>> one, two = torch.tensor([[1., 0.]]), torch.tensor([[0., 1.]])
+    >>> torch.cosine_embedding_loss(one, two, torch.tensor([1]))
+    tensor([1.])
+    """
     _check_cosine(input1, input2, target)
     epsilon = 1e-12
     dim = target.dim()
@@ -350,7 +383,13 @@ def functional_cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Loss of pairs of vectors [N, D] with targets 1 (alike) and -1 (unlike)."""
+    """Loss of pairs of vectors [N, D] with targets 1 (alike) and -1 (unlike).
+
+    >>> import flambeau as torch
+    >>> one, two = torch.tensor([[1., 0.]]), torch.tensor([[0., 1.]])
+    >>> torch.nn.functional.cosine_embedding_loss(one, two, torch.tensor([1]))
+    tensor(1.)
+    """
     code = reduction_of(size_average, reduce, reduction)
     return ops.cosine_embedding_loss(input1, input2, target, margin, code)
 
@@ -388,7 +427,15 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: int = NONE,
 ) -> Any:
-    """`max(0, margin + |anchor - positive| - |anchor - negative|)`."""
+    """`max(0, margin + |anchor - positive| - |anchor - negative|)`.
+
+    Shapes (N, D) or (D,), the same for all three; without reduction the result has (N,) or ().
+
+    >>> import flambeau as torch
+    >>> anchor, near, far = torch.tensor([[0.]]), torch.tensor([[1.]]), torch.tensor([[1.5]])
+    >>> torch.triplet_margin_loss(anchor, near, far)
+    tensor([0.5000])
+    """
     _check_triplet(anchor, positive, negative)
 
     def distance(left: Any, right: Any) -> Any:
@@ -416,7 +463,15 @@ def functional_triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Loss of triplets: the positive should be nearer to the anchor, by `margin`."""
+    """Loss of triplets: the positive should be nearer to the anchor, by `margin`.
+
+    Shapes (N, D) or (D,), the same for all three; without reduction the result has (N,) or ().
+
+    >>> import flambeau as torch
+    >>> anchor, near, far = torch.tensor([[0.]]), torch.tensor([[1.]]), torch.tensor([[1.5]])
+    >>> torch.nn.functional.triplet_margin_loss(anchor, near, far)
+    tensor(0.5000)
+    """
     code = reduction_of(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -439,7 +494,15 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Any:
-    """`triplet_margin_loss` with any distance; the default is `pairwise_distance`."""
+    """`triplet_margin_loss` with any distance; the default is `pairwise_distance`.
+
+    Shapes (N, *), the same for all three; without reduction the result has that of the distances.
+
+    >>> import flambeau as torch
+    >>> anchor, near, far = torch.tensor([[0.]]), torch.tensor([[1.]]), torch.tensor([[1.5]])
+    >>> torch.nn.functional.triplet_margin_with_distance_loss(anchor, near, far)
+    tensor(0.5000)
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:

@@ -266,6 +266,8 @@ def functional_mse_loss(
 ) -> Any:
     """Squared differences: all ("none"), their mean or their sum.
 
+    Input and target broadcast; without reduction the result has their shape, else ().
+
     >>> import flambeau as torch
     >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
@@ -390,6 +392,8 @@ def functional_smooth_l1_loss(
 ) -> Any:
     """`0.5 d**2 / beta` where `d = |input - target|` is below `beta`, else `d - 0.5 beta`.
 
+    Input and target broadcast; without reduction the result has their shape, else ().
+
     >>> import flambeau as torch
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.0]), torch.tensor([3.0]))
     tensor(2.5000)
@@ -420,6 +424,8 @@ def functional_huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
     """`0.5 d**2` where `d = |input - target|` is at most `delta`, else `delta (d - 0.5 delta)`.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
 
     >>> import flambeau as torch
     >>> torch.nn.functional.huber_loss(torch.tensor([0.0]), torch.tensor([3.0]))
@@ -461,6 +467,8 @@ def functional_l1_loss(
     weight: Any = None,
 ) -> Any:
     """Absolute differences: all ("none"), their mean or their sum.
+
+    Input and target broadcast; without reduction the result has their shape, else ().
 
     >>> import flambeau as torch
     >>> torch.nn.functional.l1_loss(torch.tensor([1.0]), torch.tensor([3.0]))

@@ -131,7 +131,12 @@ def functional_multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Hinge loss of [N, C] scores against the class of each sample."""
+    """Hinge loss of [N, C] scores against the class of each sample.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.1, 0.2, 0.9]]), torch.tensor([2]))
+    tensor(0.1667)
+    """
     code = reduction_of(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -210,7 +215,13 @@ def functional_multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Hinge loss of [N, C] scores; `target` lists each sample's labels, ended by -1."""
+    """Hinge loss of [N, C] scores; `target` lists each sample's labels, ended by -1.
+
+    >>> import flambeau as torch
+    >>> scores, labels = torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]])
+    >>> torch.nn.functional.multilabel_margin_loss(scores, labels)
+    tensor(0.8500)
+    """
     code = reduction_of(size_average, reduce, reduction)
     return ops.multilabel_margin_loss(input, target, code)
 
@@ -228,7 +239,15 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Binary cross-entropy of scores, averaged over classes."""
+    """Binary cross-entropy of scores, averaged over classes.
+
+    Shapes: scores and targets (N, C) or (C,); without reduction the result has (N,) or ().
+
+    >>> import flambeau as torch
+    >>> target = torch.tensor([[1., 0., 1.]])
+    >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 3), target)
+    tensor(0.6931)
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if reduction not in ("none", "mean", "sum"):
@@ -287,7 +306,15 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0,
     options: Any = None,
 ) -> Any:
-    """`cross_entropy(linear(input, linear_weight, linear_bias), target)`."""
+    """`cross_entropy(linear(input, linear_weight, linear_bias), target)`.
+
+    Shapes: input (N, D), linear_weight (C, D), target (N,).
+
+    >>> import flambeau as torch
+    >>> x, weight, classes = torch.ones(2, 3), torch.zeros(4, 3), torch.tensor([0, 3])
+    >>> torch.nn.functional.linear_cross_entropy(x, weight, classes)
+    tensor(1.3863)
+    """
     _check_linear(input, linear_weight, linear_bias)
     rows = tuple(linear_weight.shape[:-1])
     shape = (*input.shape[:-1], *rows)

@@ -176,7 +176,14 @@ def native_batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
                       training: bool, momentum: float, eps: float) -> Any:  # fmt: skip
     """Normalised input, mean, and 1 / standard deviation (both empty in evaluation).
 
+    Shapes: input [N, C, *], weight, bias and statistics [C].
+
     Training writes to the running statistics: the variance that is kept is the unbiased one.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([[1., 10.], [3., 30.]])
+    >>> torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)[1]
+    tensor([ 2., 20.])
     """
     result, mean, invstd = _batch_norm(input, weight, bias, running_mean, running_var, training,
                                        momentum, eps)  # fmt: skip
@@ -423,7 +430,16 @@ def batch_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Any:
-    """`(input - mean) / sqrt(var + eps) * weight + bias` with statistics of each channel."""
+    """`(input - mean) / sqrt(var + eps) * weight + bias` with statistics of each channel.
+
+    Shapes: input and result [N, C, *], all others [C].
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([[1., 10.], [3., 30.]])
+    >>> torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+    """
     return _normalised(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -466,6 +482,12 @@ def functional_batch_norm(
     """Normalise each channel of [N, C, *] by its batch (training) or running statistics.
 
     Training moves the running statistics towards the batch's by `momentum`.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([[1., 10.], [3., 30.]])
+    >>> torch.nn.functional.batch_norm(x, None, None, training=True)
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
     """
     _check_batch_norm(input, running_mean, running_var, training, eps)
     return batch_norm.body(input, weight, bias, running_mean, running_var, training, momentum, eps,
@@ -496,7 +518,16 @@ def instance_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Any:
-    """Batch norm of each sample on its own: samples are laid out as channels."""
+    """Batch norm of each sample on its own: samples are laid out as channels.
+
+    Shapes: input and result [N, C, *], all others [C].
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([[[1., 3.], [10., 30.]]])
+    >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
@@ -533,7 +564,13 @@ def functional_instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """Normalise each channel of each sample of [N, C, *]."""
+    """Normalise each channel of each sample of [N, C, *].
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1., 3.], [10., 30.]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
     if use_input_stats:
         count = 1
         for length in input.size()[2:]:

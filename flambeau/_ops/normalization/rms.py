@@ -130,6 +130,10 @@ def rms_norm(
     """`input / sqrt(mean(input ** 2) + eps) * weight` over the last dims.
 
     Without `eps` it is the machine epsilon of the type that is computed in.
+
+    >>> import flambeau as torch
+    >>> torch.rms_norm(torch.tensor([[3., 4.]]), (2,))
+    tensor([[0.8485, 1.1314]])
     """
     check_shape_type("rms_norm", normalized_shape)
     check_normalized_shape(input.shape, normalized_shape, weight, None, "")

@@ -144,7 +144,12 @@ def native_layer_norm(
     bias: np.ndarray | None,
     eps: float,
 ) -> Any:
-    """Normalised input, mean and 1 / standard deviation over the last dims."""
+    """Normalised input, mean and 1 / standard deviation over the last dims.
+
+    >>> import flambeau as torch
+    >>> torch.native_layer_norm(torch.tensor([[1., 3.]]), [2], None, None, 1e-5)[:2]
+    (tensor([[-1.0000,  1.0000]]), tensor([[2.]]))
+    """
     check_mixed_types(input, [weight, bias])
     check_normalized_shape(input.shape, normalized_shape, weight, bias, ", ")
     if input.dtype.kind not in "fV":
@@ -302,7 +307,13 @@ def _composed_group_norm(grads: Any, input: Any, weight: Any, sizes: Any, eps: f
 )
 def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None,
                       N: int, C: int, HxW: int, group: int, eps: float) -> Any:  # fmt: skip
-    """Normalised input, mean [N, group] and 1 / standard deviation [N, group]."""
+    """Normalised input, mean [N, group] and 1 / standard deviation [N, group].
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([[[1.], [3.], [10.], [30.]]])
+    >>> torch.native_group_norm(x, None, None, 1, 4, 1, 2, 1e-5)[1]
+    tensor([[ 2., 20.]])
+    """
     _check_groups(input, weight, bias, C, group)
     if input.dtype.kind not in "fV":
         raise refuse("GroupNormKernelImpl", input.dtype)
@@ -411,7 +422,12 @@ def group_norm(
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Any:
-    """Normalise each of `num_groups` groups of channels of [N, C, *]; scale and shift channels."""
+    """Normalise each of `num_groups` groups of channels of [N, C, *]; scale and shift channels.
+
+    >>> import flambeau as torch
+    >>> torch.group_norm(torch.tensor([[1., 3., 10., 30.]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     data = input._data
     if data.ndim < 2:
         require_sizes(data.ndim, 0, 1)
@@ -430,7 +446,14 @@ def group_norm(
 def functional_group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """`torch.group_norm`, with a check that there is more than one value to normalise."""
+    """`torch.group_norm`, with a check that there is more than one value to normalise.
+
+    Shapes: input and result (N, C, *), weight and bias (C,).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.group_norm(torch.tensor([[1., 3., 10., 30.]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     if input._data.ndim < 2:
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input._data.ndim}"
@@ -454,7 +477,12 @@ def functional_group_norm(
 def local_response_norm(
     input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Any:
-    """`input / (k + alpha * mean of squares over `size` neighbouring channels) ** beta`."""
+    """`input / (k + alpha * mean of squares over `size` neighbouring channels) ** beta`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.local_response_norm(torch.ones(1, 4, 2), 3).shape
+    torch.Size([1, 4, 2])
+    """
     if input.dim() < 3:
         raise ValueError("Expected 3D or higher dimensionality                          input "
                          f"(got {input.dim()} dimensions)")  # fmt: skip

@@ -71,7 +71,13 @@ def _adaptive_avg_rows(spatial: int) -> None:
     @composite(f"{name}(Tensor input, int[{spatial}] output_size) -> Tensor",
                autocast=precision(spatial), namespace="nn.functional")  # fmt: skip
     def adaptive_avg_pool(input: Any, output_size: Any) -> Any:
-        """The mean of each of `output_size` segments along every spatial dim; None keeps a size."""
+        """The mean of each of `output_size` segments along every spatial dim; None keeps a size.
+
+        >>> import flambeau as torch
+        >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(8.).reshape(1, 2, 4), (None, 2))
+        tensor([[[0.5000, 2.5000],
+                 [4.5000, 6.5000]]])
+        """
         if EAGER:
             output_size = _with_defaults(output_size, input, spatial)
         else:
@@ -122,7 +128,12 @@ def _signal_size(function: str, shape: tuple[int, ...], output_size: Any) -> tup
 
 @composite("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", method=False)
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
-    """The mean of each of `output_size` segments of a signal `(N, C, L)` or `(C, L)`."""
+    """The mean of each of `output_size` segments of a signal `(N, C, L)` or `(C, L)`.
+
+    >>> import flambeau as torch
+    >>> torch.adaptive_avg_pool1d(torch.tensor([[1., 3., 5., 7.]]), 2)
+    tensor([[2., 6.]])
+    """
     output = _signal_size("adaptive_avg_pool1d", input._data.shape, output_size)
     if output[0] >= 0:  # of images, torch looks at negative sizes first
         adaptive_pool.adaptive_output_shape("adaptive_avg_pool1d", input._data.shape, output)
@@ -174,7 +185,12 @@ _adaptive_max_rows(3)
 @composite("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
            method=False)  # fmt: skip
 def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
-    """The maximum of each segment of a signal `(N, C, L)` or `(C, L)`, and its position."""
+    """The maximum of each segment of a signal `(N, C, L)` or `(C, L)`, and its position.
+
+    >>> import flambeau as torch
+    >>> torch.adaptive_max_pool1d(torch.tensor([[1., 3., 7., 5.]]), 2)
+    (tensor([[3., 7.]]), tensor([[1, 2]]))
+    """
     output = _signal_size("adaptive_max_pool1d", input._data.shape, output_size)
     adaptive_pool.adaptive_output_shape("adaptive_max_pool1d", input._data.shape, output)
     values, indices = ops.adaptive_max_pool2d(ops.unsqueeze(input, -2), (1, *output))
@@ -187,7 +203,14 @@ def _functional_adaptive_max(spatial: int) -> None:
 
     @composite(f"{name}({parameters}) -> Tensor", namespace="nn.functional")
     def adaptive_max_pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-        """The maximum of each of `output_size` segments; with `return_indices` its position too."""
+        """The maximum of each of `output_size` segments; with `return_indices` its position too.
+
+        Shapes (N, C, *spatial) or (C, *spatial); the spatial ones become `output_size`.
+
+        >>> import flambeau as torch
+        >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1., 3., 7., 5.]]), 2)
+        tensor([[3., 7.]])
+        """
         if spatial > 1:
             if EAGER:
                 output_size = _with_defaults(output_size, input, spatial)
@@ -199,7 +222,15 @@ def _functional_adaptive_max(spatial: int) -> None:
     @composite(f"{name}_with_indices({parameters}) -> (Tensor, Tensor)",
                namespace="nn.functional")  # fmt: skip
     def with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-        """The maximum of each segment and its position in its plane."""
+        """The maximum of each segment and its position in its plane.
+
+        Shapes (N, C, *spatial) or (C, *spatial); the spatial ones become `output_size`.
+
+        >>> import flambeau as torch
+        >>> x = torch.tensor([[1., 3., 7., 5.]])
+        >>> torch.nn.functional.adaptive_max_pool1d_with_indices(x, 2)
+        (tensor([[3., 7.]]), tensor([[1, 2]]))
+        """
         return adaptive_max_pool.body(input, output_size, True)
 
 
@@ -251,7 +282,13 @@ def _fractional_rows(spatial: int) -> None:
     @composite(f"{name}({parameters}) -> Tensor", namespace="nn.functional")
     def fractional(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                    return_indices: bool = False, _random_samples: Any = None) -> Any:  # fmt: skip
-        """Max pool over windows at random places (Graham 2014); sizes given or as a ratio."""
+        """Max pool over windows at random places (Graham 2014); sizes given or as a ratio.
+
+        >>> import flambeau as torch
+        >>> image = torch.ones(1, 4, 8, 8)
+        >>> torch.nn.functional.fractional_max_pool2d(image, 2, output_size=3).shape
+        torch.Size([1, 4, 3, 3])
+        """
         sizes = _fractional_size(name, spatial, input, output_size, output_ratio)
         samples = _window_places(spatial, input) if _random_samples is None else _random_samples
         values, indices = getattr(ops, name)(input, kernel_size, sizes, samples)
@@ -262,7 +299,17 @@ def _fractional_rows(spatial: int) -> None:
     def with_indices(input: Any, kernel_size: Any, output_size: Any = None,
                      output_ratio: Any = None, return_indices: bool = False,
                      _random_samples: Any = None) -> Any:  # fmt: skip
-        """`fractional_max_pool` and the positions of the maxima."""
+        """`fractional_max_pool` and the positions of the maxima.
+
+        Shapes (N, C, *spatial) or (C, *spatial).
+
+        >>> import flambeau as torch
+        >>> image = torch.ones(1, 4, 8, 8)
+        >>> pool = torch.nn.functional.fractional_max_pool2d_with_indices
+        >>> pooled, places = pool(image, 2, output_size=3)
+        >>> pooled.shape, places.shape
+        (torch.Size([1, 4, 3, 3]), torch.Size([1, 4, 3, 3]))
+        """
         return fractional.body(input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
@@ -379,7 +426,15 @@ def _functional_unpool(spatial: int) -> None:
                namespace="nn.functional")  # fmt: skip
     def max_unpool(input: Any, indices: Any, kernel_size: Any, stride: Any = None,
                    padding: Any = 0, output_size: Any = None) -> Any:  # fmt: skip
-        """Undo a max pool as far as possible: the maxima at their positions, zeros elsewhere."""
+        """Undo a max pool as far as possible: the maxima at their positions, zeros elsewhere.
+
+        Shapes (N, C, *spatial) or (C, *spatial), the same for values and positions.
+
+        >>> import flambeau as torch
+        >>> values, places = torch.tensor([[3., 7.]]), torch.tensor([[1, 2]])
+        >>> torch.nn.functional.max_unpool1d(values, places, 2)
+        tensor([[0., 3., 7., 0.]])
+        """
         steps = kernel_size if stride is None else stride
         if EAGER:
             kernel_size, steps, padding = (

@@ -130,7 +130,15 @@ def _max_pool_rows(spatial: int) -> None:
             backward={"self": compare})  # fmt: skip
     def max_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                  ceil_mode: bool) -> Array:  # fmt: skip
-        """The largest value of every window; NaN wins over numbers."""
+        """The largest value of every window; NaN wins over numbers.
+
+        Shapes (N, C, *spatial) or (C, *spatial).
+
+        >>> import flambeau as torch
+        >>> torch.max_pool2d(torch.arange(16.).reshape(1, 4, 4), 2)
+        tensor([[[ 5.,  7.],
+                 [13., 15.]]])
+        """
         given = (kernel_size, stride, padding, dilation, ceil_mode)
         return pooling.max_pool(data, *_max_numbers(data, name, spatial, *given))
 
@@ -234,7 +242,12 @@ NUMBERS_1D = "int[1] kernel_size, int[1]? stride=None, int[1] padding=0"
            " -> Tensor", method=False)  # fmt: skip
 def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                dilation: Any = 1, ceil_mode: bool = False) -> Any:  # fmt: skip
-    """The largest value of every window of a signal `(N, C, L)` or `(C, L)`."""
+    """The largest value of every window of a signal `(N, C, L)` or `(C, L)`.
+
+    >>> import flambeau as torch
+    >>> torch.max_pool1d(torch.tensor([[1., 3., 7., 5.]]), 2)
+    tensor([[3., 7.]])
+    """
     if input._data.ndim not in (2, 3):
         raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim "
                            f"batch size for input, but got:{list(input._data.shape)}")  # fmt: skip
@@ -253,7 +266,14 @@ def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
 def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                             dilation: Any = 1,
                             ceil_mode: bool = False) -> tuple[Any, Any]:  # fmt: skip
-    """`max_pool1d` and the positions of the maxima."""
+    """`max_pool1d` and the positions of the maxima.
+
+    Both results have the shape of `max_pool1d`'s.
+
+    >>> import flambeau as torch
+    >>> torch.max_pool1d_with_indices(torch.tensor([[1., 3., 7., 5.]]), 2)
+    (tensor([[3., 7.]]), tensor([[1, 2]]))
+    """
     plane = _as_plane("max_pool1d", input)
     numbers: Any = _max_numbers_1d(kernel_size, stride, padding, dilation, NOT_ONE_WITH_INDICES)
     pairs = [(fill, number) for fill, number in zip((1, 1, 0, 1), numbers, strict=True)]
@@ -299,7 +319,14 @@ def _functional_max_pool(spatial: int) -> None:
     def with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                      dilation: Any = 1, ceil_mode: bool = False,
                      return_indices: bool = False) -> Any:  # fmt: skip
-        """The largest value of every window and its position in its plane."""
+        """The largest value of every window and its position in its plane.
+
+        Shapes (N, C, *spatial) or (C, *spatial).
+
+        >>> import flambeau as torch
+        >>> torch.nn.functional.max_pool1d_with_indices(torch.tensor([[1., 3., 7., 5.]]), 2)
+        (tensor([[3., 7.]]), tensor([[1, 2]]))
+        """
         return max_pool.body(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
@@ -339,6 +366,8 @@ def _avg_pool_rows(spatial: int) -> None:
     def avg_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                  count_include_pad: bool, divisor_override: int | None) -> Array:  # fmt: skip
         """The mean of every window, or its sum over `divisor_override`.
+
+        Shapes (N, C, *spatial) or (C, *spatial).
 
         >>> import flambeau as torch
         >>> torch.nn.functional.avg_pool2d(torch.ones(1, 1, 4, 4), 2).shape
@@ -383,7 +412,12 @@ _avg_pool_rows(3)
            "bool count_include_pad=True) -> Tensor", method=False)  # fmt: skip
 def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Any:  # fmt: skip
-    """The mean of every window of a signal `(N, C, L)` or `(C, L)`."""
+    """The mean of every window of a signal `(N, C, L)` or `(C, L)`.
+
+    >>> import flambeau as torch
+    >>> torch.avg_pool1d(torch.tensor([[1., 3., 5., 7.]]), 2)
+    tensor([[2., 6.]])
+    """
     plane = _as_plane("avg_pool1d", input)
     kernel_size = _single("avg_pool1d", "kernel_size", kernel_size)
     no_stride = stride is None or (isinstance(stride, (tuple, list)) and not stride)
@@ -420,7 +454,14 @@ def _lp_pool_row(spatial: int) -> None:
     def lp_pool(input: Any, norm_type: float, kernel_size: Any, stride: Any = None,
                 ceil_mode: bool = False) -> Any:  # fmt: skip
         """`(sum of x ** p) ** (1 / p)` over every window; the largest or smallest `|x|` for an
-        infinite `p`."""
+        infinite `p`.
+
+        Shapes (N, C, *spatial) or (C, *spatial).
+
+        >>> import flambeau as torch
+        >>> torch.nn.functional.lp_pool1d(torch.tensor([[3., 4., 6., 8.]]), 2, 2)
+        tensor([[ 5., 10.]])
+        """
         steps = kernel_size if stride is None else stride
         count = _window_size(kernel_size, spatial) if EAGER else math.prod(kernel_size)
         if math.isinf(norm_type):

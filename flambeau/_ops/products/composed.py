@@ -166,6 +166,8 @@ kernel("_matmul_outer(Tensor self, Tensor vec2) -> Tensor",
 def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     """Kronecker's product: each element of input times the whole of other.
 
+    Sizes multiply, dim by dim, after ones were put before the shorter shape.
+
     >>> import flambeau as torch
     >>> torch.kron(torch.eye(2), torch.ones(1, 2))
     tensor([[1., 1., 0., 0.],
@@ -375,7 +377,14 @@ def _check_links(tensors: list[Any], given: list[list[int]]) -> None:
 @composite("chain_matmul(Tensor[] matrices) -> Tensor", autocast="cuda=lower", method=False,
            out_type=CHAIN_TYPE)  # fmt: skip
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """The product of matrices in the best order: the older form of `linalg.multi_dot`."""
+    """The product of matrices in the best order: the older form of `linalg.multi_dot`.
+
+    >>> import flambeau as torch
+    >>> matrices = [torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)]
+    >>> torch.linalg.multi_dot(matrices)  # the way of today
+    tensor([[12.],
+            [12.]])
+    """
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for position, matrix in enumerate(matrices):
@@ -478,5 +487,11 @@ def linalg_matrix_exp(data: np.ndarray) -> np.ndarray:
 
 @composite("matrix_exp(Tensor self) -> Tensor")
 def matrix_exp(input: Any) -> Any:
-    """The exponential of square matrices."""
+    """The exponential of square matrices.
+
+    >>> import flambeau as torch
+    >>> torch.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return ops.linalg.matrix_exp(input)

@@ -71,6 +71,11 @@ def grouped_mm(
     | [G, M, K] | [G, K, N] | no `offs` | [G, M, N] |
 
     Rows and columns behind the last group give zeros.
+
+    >>> import flambeau as torch
+    >>> a, b = torch.ones(4, 8, dtype=torch.bfloat16), torch.ones(2, 8, 8, dtype=torch.bfloat16)
+    >>> torch.nn.functional.grouped_mm(a, b, offs=torch.tensor([1, 4], dtype=torch.int32)).shape
+    torch.Size([4, 8])
     """
     _check_grouped(mat_a, mat_b, offs, bias, out_dtype)
     if offs is None:

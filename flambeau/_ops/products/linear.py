@@ -298,7 +298,14 @@ def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
     autocast="cpu=outside cuda=widest",
 )
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """`y[n] = input1 @ weight[n] @ input2 + bias[n]`: weight [N, K1, K2], inputs [*, K]."""
+    """`y[n] = input1 @ weight[n] @ input2 + bias[n]`: weight [N, K1, K2], inputs [*, K].
+
+    >>> import flambeau as torch
+    >>> one, two = torch.tensor([[1., 2.]]), torch.tensor([[3., 4., 5.]])
+    >>> weight = torch.ones(1, 2, 3)
+    >>> torch.bilinear(one, two, weight, None)
+    tensor([[36.]])
+    """
     _check_bilinear_types({"input1": input1, "input2": input2, "weight": weight, "bias": bias})
     _check_bilinear(input1._data.shape, input2._data.shape, weight._data.shape)
     out_features, first, second = weight._data.shape

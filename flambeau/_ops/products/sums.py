@@ -161,7 +161,12 @@ def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any,
     },
 )
 def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: Any) -> Any:
-    """`beta * input + alpha * (mat @ vec)`: [N, K] and [K]; input broadcasts to [N]."""
+    """`beta * input + alpha * (mat @ vec)`: [N, K] and [K]; input broadcasts to [N].
+
+    >>> import flambeau as torch
+    >>> torch.addmv(torch.ones(2), torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
+    tensor([4., 8.])
+    """
     if mat.ndim != 2 or vec.ndim != 1 or data.ndim > 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got {data.ndim}, {mat.ndim}, {vec.ndim}"
@@ -243,7 +248,13 @@ def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
 )
 def addbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
            alpha: Any) -> Any:  # fmt: skip
-    """`beta * input + alpha * sum(batch1 @ batch2)` over the batch: [N, M]."""
+    """`beta * input + alpha * sum(batch1 @ batch2)` over the batch: [N, M].
+
+    >>> import flambeau as torch
+    >>> torch.addbmm(torch.zeros(2, 2), torch.ones(3, 2, 4), torch.ones(3, 4, 2))
+    tensor([[12., 12.],
+            [12., 12.]])
+    """
     rows, columns = size_at(batch1, 1), size_at(batch2, 2)
     data = expanded(data, (rows, columns))
     _check_addbmm(data, batch1, batch2)
@@ -305,7 +316,13 @@ def check_same_as_result(data: np.ndarray, other: np.ndarray) -> None:
     },
 )
 def addr(data: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha: Any) -> Any:
-    """`beta * input + alpha * outer(vec1, vec2)`: [N] and [M]; input broadcasts to [N, M]."""
+    """`beta * input + alpha * outer(vec1, vec2)`: [N] and [M]; input broadcasts to [N, M].
+
+    >>> import flambeau as torch
+    >>> torch.addr(torch.zeros(2, 3), torch.tensor([1., 2.]), torch.tensor([1., 2., 3.]))
+    tensor([[1., 2., 3.],
+            [2., 4., 6.]])
+    """
     for name, vector in (("vec1", vec1), ("vec2", vec2)):
         if vector.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")

@@ -53,6 +53,11 @@ class Generator(CoreGenerator):
     """A random stream; `torch.Generator`. States are uint8 tensors in torch's format.
 
     `Generator("cuda")` is of the class that `of_device` holds for that kind of device.
+
+    >>> import flambeau as torch
+    >>> one, two = torch.Generator().manual_seed(0), torch.Generator().manual_seed(0)
+    >>> bool(torch.rand(1, generator=one) == torch.rand(1, generator=two))
+    True
     """
 
     __slots__ = ()
@@ -156,7 +161,13 @@ def _streams_of_devices() -> Any:
 
 
 def seed() -> int:
-    """Start all default streams from one seed of the system's randomness; returns the seed."""
+    """Start all default streams from one seed of the system's randomness; returns the seed.
+
+    >>> import flambeau as torch
+    >>> seed = torch.seed()
+    >>> seed == torch.initial_seed()
+    True
+    """
     value = default_generator.seed()
     for stream in _streams_of_devices():
         stream.manual_seed(value)
@@ -164,17 +175,39 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed that the default stream was started with."""
+    """The seed that the default stream was started with.
+
+    >>> import flambeau as torch
+    >>> _ = torch.manual_seed(7)
+    >>> torch.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default stream, a uint8 tensor."""
+    """The state of the default stream, a uint8 tensor.
+
+    >>> import flambeau as torch
+    >>> state = torch.get_rng_state()
+    >>> x = torch.rand(1)
+    >>> torch.set_rng_state(state)
+    >>> bool(torch.rand(1) == x)
+    True
+    """
     return wrap(CoreGenerator.get_state(default_generator))
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Continue the default stream from a state."""
+    """Continue the default stream from a state.
+
+    >>> import flambeau as torch
+    >>> state = torch.get_rng_state()
+    >>> x = torch.rand(2)
+    >>> torch.set_rng_state(state)
+    >>> torch.equal(torch.rand(2), x)
+    True
+    """
     if not isinstance(new_state, Tensor):
         raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
     CoreGenerator.set_state(default_generator, new_state._data)
@@ -206,6 +239,8 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, 
          requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Uniform numbers from [0, 1).
 
+    Its shape is given as numbers, or as one sequence.
+
     >>> import flambeau as torch
     >>> torch.rand(2, 3).shape
     torch.Size([2, 3])
@@ -223,6 +258,8 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
           layout: Any = None, device: Any = None, pin_memory: bool = False,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and standard deviation 1.
+
+    Its shape is given as numbers, or as one sequence.
 
     >>> import flambeau as torch
     >>> torch.randn(2, 3).dtype
@@ -273,6 +310,8 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The integers from 0 to n - 1 in random order.
 
+    Shape [n].
+
     >>> import flambeau as torch
     >>> torch.randperm(4).sort().values
     tensor([0, 1, 2, 3])
@@ -292,7 +331,12 @@ _LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None".replace("Generator? gene
 def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
               device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
               memory_format: Any = None) -> Tensor:  # fmt: skip
-    """Uniform numbers from [0, 1) in the shape of a tensor."""
+    """Uniform numbers from [0, 1) in the shape of a tensor.
+
+    >>> import flambeau as torch
+    >>> torch.rand_like(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("rand_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format, fills=True)
@@ -304,7 +348,12 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout
 def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
                device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
                memory_format: Any = None) -> Tensor:  # fmt: skip
-    """Normal numbers in the shape of a tensor."""
+    """Normal numbers in the shape of a tensor.
+
+    >>> import flambeau as torch
+    >>> torch.randn_like(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("randn_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format, fills=True)
@@ -321,7 +370,12 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
                  generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False, requires_grad: bool = False,
                  memory_format: Any = None) -> Tensor:  # fmt: skip
-    """Integers from [low, high) in the shape of a tensor."""
+    """Integers from [low, high) in the shape of a tensor.
+
+    >>> import flambeau as torch
+    >>> torch.randint_like(torch.zeros(3), 1)
+    tensor([0., 0., 0.])
+    """
     if pin_memory is not False:
         refuse_pinned("randint_like", pin_memory)
     given = [a for a in (low, *args, high) if a is not None]
@@ -343,6 +397,8 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Normal numbers of one mean and standard deviation; not on the default device.
+
+    Its shape is `size`, or that of the means and deviations, which broadcast.
 
     >>> import flambeau as torch
     >>> torch.normal(0.0, 1.0, (2, 3)).shape
@@ -477,6 +533,8 @@ def multinomial(
 ) -> np.ndarray:
     """Indices drawn with probability proportional to the weights in each row.
 
+    From shape [M] to [num_samples], from [N, M] to [N, num_samples].
+
     >>> import flambeau as torch
     >>> torch.multinomial(torch.tensor([0.0, 1.0]), 3, replacement=True)
     tensor([1, 1, 1])
@@ -489,7 +547,14 @@ def multinomial(
         batch="elements", method=False, backward={
     "self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def poisson(rates: np.ndarray, generator: Any) -> np.ndarray:
-    """Counts with the given rates."""
+    """Counts with the given rates.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.poisson(torch.zeros(3))
+    tensor([0., 0., 0.])
+    """
     stream = stream_of(generator)
     return stream.numbers.poisson(rates, stream)  # type: ignore[no-any-return]
 

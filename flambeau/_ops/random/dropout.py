@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.doc_text import with_example
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.random.draws import stream_of
@@ -59,8 +60,16 @@ def _dropout_pair(name: str, feature: bool, alpha: bool, doc: str) -> tuple[Op, 
     def inplace(input: Any, p: float, train: bool) -> Any:
         return _drop(input, p, train, True, feature, alpha)
 
-    plain.__doc__ = f"{doc}; nothing is dropped unless `train`."
-    inplace.__doc__ = f"{doc}, in place."
+    shown = "torch.ones(1, 2, 3), 0.5, train=False"
+    plain.__doc__ = with_example(
+        f"{doc}; nothing is dropped unless `train`. The shape stays.",
+        f"torch.{name}({shown}).shape", "torch.Size([1, 2, 3])",
+    )  # fmt: skip
+    inplace.__doc__ = with_example(
+        f"{doc}, in place: the shape stays.",
+        f"torch.{name}_({shown}).shape",
+        "torch.Size([1, 2, 3])",
+    )
     plain.__name__, inplace.__name__ = name, f"{name}_"
     parameters = "(Tensor input, float p, bool train) -> Tensor"
     row, row_inplace = (
@@ -101,6 +110,8 @@ def functional_dropout(
 ) -> Any:
     """Zero elements with probability `p` and scale the others by `1 / (1 - p)`.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.dropout(torch.ones(3), training=False)
     tensor([1., 1., 1.])
@@ -117,7 +128,14 @@ def functional_dropout(
 def functional_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:
-    """Dropout that keeps mean and variance of normal inputs, for nets with SELU."""
+    """Dropout that keeps mean and variance of normal inputs, for nets with SELU.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.alpha_dropout(torch.ones(3), training=False)
+    tensor([1., 1., 1.])
+    """
     _check_probability(p)
     if inplace:
         return alpha_dropout_.body(input, p, training)
@@ -133,7 +151,14 @@ def functional_alpha_dropout(
 def functional_feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:
-    """Alpha dropout of whole channels."""
+    """Alpha dropout of whole channels.
+
+    Takes shapes (N, C, *); the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 2, 3), training=False).shape
+    torch.Size([1, 2, 3])
+    """
     _check_probability(p)
     if inplace:
         return feature_alpha_dropout_.body(input, p, training)
@@ -157,7 +182,12 @@ def _drop_channels(input: Any, p: float, training: bool, inplace: bool, batched:
     method=False,
 )
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Zero whole channels of [N, C, L] or [C, L] with probability `p`."""
+    """Zero whole channels of [N, C, L] or [C, L] with probability `p`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 3), training=False).shape
+    torch.Size([1, 2, 3])
+    """
     _check_probability(p)
     ndim = input.dim()
     if ndim not in (2, 3):
@@ -186,7 +216,12 @@ def _warn_rank(name: str, ndim: int, spatial: int) -> None:
     method=False,
 )
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Zero whole channels of [N, C, H, W] (or [N, C, L]) with probability `p`."""
+    """Zero whole channels of [N, C, H, W] (or [N, C, L]) with probability `p`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.dropout2d(torch.ones(1, 2, 3, 3), training=False).shape
+    torch.Size([1, 2, 3, 3])
+    """
     _check_probability(p)
     ndim = input.dim()
     if ndim not in (3, 4):
@@ -211,7 +246,12 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     method=False,
 )
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Zero whole channels of [N, C, D, H, W] or [C, D, H, W] with probability `p`."""
+    """Zero whole channels of [N, C, D, H, W] or [C, D, H, W] with probability `p`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """
     _check_probability(p)
     ndim = input.dim()
     if ndim not in (4, 5):
@@ -234,7 +274,14 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     },
 )
 def native_dropout(input: np.ndarray, p: float, train: bool | None) -> Any:
-    """The input after dropout, and the mask of what was kept."""
+    """The input after dropout, and the mask of what was kept.
+
+    Takes any shape; both results have the same.
+
+    >>> import flambeau as torch
+    >>> torch.native_dropout(torch.ones(3), 0.5, False)
+    (tensor([1., 1., 1.]), tensor([True, True, True]))
+    """
     mask = np.ones(input.shape, np.bool_)
     if train is False or input.size == 0:
         return input.copy(), mask

@@ -72,7 +72,14 @@ def _dirichlet_grad(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.n
     underived=True,
 )
 def binomial(count: np.ndarray, prob: np.ndarray, generator: Any) -> np.ndarray:
-    """Successes in `count` trials of probability `prob` each."""
+    """Successes in `count` trials of probability `prob` each.
+
+    Both have one shape, which is that of the result.
+
+    >>> import flambeau as torch
+    >>> torch.binomial(torch.tensor([10., 10.]), torch.tensor([0., 1.]))
+    tensor([ 0., 10.])
+    """
     for name, values in (("count", count), ("prob", prob)):
         if values.dtype.kind not in "fV":
             kind = dt.from_numpy_dtype(values.dtype).scalar_name

@@ -78,7 +78,15 @@ def step(mode: str, input: Any, state: tuple[Any, ...], w_ih: Any, w_hh: Any, b_
 @composite(f"lstm_cell(Tensor input, Tensor[] hx, {WEIGHTS}) -> (Tensor, Tensor)", **ROW)
 def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None,
               b_hh: Any = None) -> Any:  # fmt: skip
-    """The state (h, c) after one step of an LSTM."""
+    """The state (h, c) after one step of an LSTM.
+
+    Shapes: input [N, I], h and c [N, H], w_ih [4 H, I], w_hh [4 H, H].
+
+    >>> import flambeau as torch
+    >>> x, h = torch.ones(1, 3), torch.zeros(1, 2)
+    >>> torch.lstm_cell(x, (h, h), torch.zeros(8, 3), torch.zeros(8, 2))
+    (tensor([[0., 0.]]), tensor([[0., 0.]]))
+    """
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     return step("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
@@ -87,19 +95,39 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None,
 @composite(f"gru_cell(Tensor input, Tensor hx, {WEIGHTS}) -> Tensor", **ROW)
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None,
              b_hh: Any = None) -> Any:  # fmt: skip
-    """The state after one step of a GRU."""
+    """The state after one step of a GRU.
+
+    Shapes: input [N, I], hx [N, H], w_ih [3 H, I], w_hh [3 H, H], result [N, H].
+
+    >>> import flambeau as torch
+    >>> x, h = torch.ones(1, 3), torch.zeros(1, 2)
+    >>> torch.gru_cell(x, h, torch.zeros(6, 3), torch.zeros(6, 2))
+    tensor([[0., 0.]])
+    """
     return step("GRU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 @composite(f"rnn_tanh_cell(Tensor input, Tensor hx, {WEIGHTS}) -> Tensor", **ROW)
 def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None,
                   b_hh: Any = None) -> Any:  # fmt: skip
-    """tanh(W x + b + V h + c)."""
+    """tanh(W x + b + V h + c).
+
+    >>> import flambeau as torch
+    >>> x, h = torch.ones(1, 3), torch.zeros(1, 2)
+    >>> torch.rnn_tanh_cell(x, h, torch.ones(2, 3), torch.zeros(2, 2))
+    tensor([[0.9951, 0.9951]])
+    """
     return step("RNN_TANH", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 @composite(f"rnn_relu_cell(Tensor input, Tensor hx, {WEIGHTS}) -> Tensor", **ROW)
 def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None,
                   b_hh: Any = None) -> Any:  # fmt: skip
-    """relu(W x + b + V h + c)."""
+    """relu(W x + b + V h + c).
+
+    >>> import flambeau as torch
+    >>> x, h = torch.ones(1, 3), torch.zeros(1, 2)
+    >>> torch.rnn_relu_cell(x, h, torch.ones(2, 3), torch.zeros(2, 2))
+    tensor([[3., 3.]])
+    """
     return step("RNN_RELU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]

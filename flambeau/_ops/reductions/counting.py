@@ -82,6 +82,8 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     """How many elements fall into each of `bins` equal bins between `min` and `max` (of the
     elements, where both are equal). Elements outside and NaN do not count.
 
+    From any shape to [bins].
+
     >>> import flambeau as torch
     >>> torch.histc(torch.tensor([0.0, 1.0, 1.0, 3.0]), bins=3, min=0, max=3)
     tensor([1., 2., 1.])
@@ -232,6 +234,14 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
               density: bool = False, out: Any = None) -> Any:  # fmt: skip
     """Counts (or with `weight`, sums of weights) of elements in bins, and the bins' edges. `bins`
     is a number of equal bins or a tensor of edges; `density` scales the integral to 1.
+
+    From any shape to [bins] and [bins + 1].
+
+    >>> import flambeau as torch
+    >>> torch.histogram(torch.tensor([0., 1., 1., 2.]), bins=2)
+    torch.return_types.histogram(
+    hist=tensor([1., 3.]),
+    bin_edges=tensor([0., 1., 2.]))
     """
     data = numbers_under(input._data)
     _check_bins(input, [bins])
@@ -255,7 +265,14 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
 )
 def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
                 density: bool = False) -> Any:  # fmt: skip
-    """The counts of points in a grid; the last dim of the input holds a point's coordinates."""
+    """The counts of points in a grid; the last dim of the input holds a point's coordinates.
+
+    >>> import flambeau as torch
+    >>> points = torch.tensor([[0., 0.], [1., 1.], [1., 0.]])
+    >>> torch.histogramdd(points, bins=[2, 2]).hist
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
     data = numbers_under(input._data)
     if data.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions"
@@ -295,6 +312,8 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
 )
 def bincount(data: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
     """How often each non-negative integer occurs, or the sum of its weights.
+
+    From shape [N] to [max(input) + 1], or to [minlength] if that is more.
 
     >>> import flambeau as torch
     >>> torch.bincount(torch.tensor([0, 2, 2, 1]))

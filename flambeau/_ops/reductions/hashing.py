@@ -22,7 +22,12 @@ def _bits(data: np.ndarray) -> np.ndarray:
     out_type="Expected result to be of dtype uint64, but got {have}",
 )
 def hash_tensor(data: np.ndarray, dim: Any, keepdim: bool, mode: int) -> np.ndarray:
-    """The exclusive or of all elements' 64-bit patterns over dims, as uint64 (mode 0)."""
+    """The exclusive or of all elements' 64-bit patterns over dims, as uint64 (mode 0).
+
+    >>> import flambeau as torch
+    >>> torch.hash_tensor(torch.tensor([5, 3]))
+    tensor(6, dtype=torch.uint64)
+    """
     if mode:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     axes = wrap_dims(dim, data.ndim)

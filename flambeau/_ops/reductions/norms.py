@@ -299,7 +299,12 @@ def _deprecated(name: str, instead: str) -> str:
 @composite("frobenius_norm.dim(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
            autocast="cuda=float32", method=False, out_type=EXACT)  # fmt: skip
 def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
-    """The root of the sum of squares over up to two dims, or over everything."""
+    """The root of the sum of squares over up to two dims, or over everything.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.vector_norm(torch.tensor([[3., 4.]]))  # the way of today
+    tensor(5.)
+    """
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions "
@@ -315,7 +320,12 @@ def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any
            autocast="cuda=float32", method=False,
            out_type=NORM_TYPE.replace("{name}", "matrix_norm"))  # fmt: skip
 def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The sum of the singular values of matrices, which lie in two dims: the last, by default."""
+    """The sum of the singular values of matrices, which lie in two dims: the last, by default.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.matrix_norm(torch.tensor([[3., 0.], [0., 4.]]), "nuc")  # the way of today
+    tensor(7.)
+    """
     if isinstance(dim, bool):  # the form without dims
         dim, keepdim = None, dim
     elif isinstance(dim, int):

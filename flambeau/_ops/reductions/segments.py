@@ -145,7 +145,12 @@ def _segment_grad(grad: Any, result: Any, data: Any, reduce: str, lengths: Any, 
 def segment_reduce(data: np.ndarray, reduce: str, lengths: Any, indices: Any, offsets: Any,
                    axis: int, unsafe: bool, initial: Any) -> np.ndarray:  # fmt: skip
     """Sum, mean, product, maximum or minimum of each run of rows along a dim; `lengths` or
-    `offsets` say which rows, `initial` counts as one more."""
+    `offsets` say which rows, `initial` counts as one more.
+
+    >>> import flambeau as torch
+    >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
+    tensor([3., 3.])
+    """
     axis = wrap_dim(axis, data.ndim)
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")

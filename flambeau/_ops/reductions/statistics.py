@@ -115,7 +115,12 @@ def median_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     "nanmedian(Tensor self) -> Tensor", order=0, out=False, backward={"self": evenly_backward}
 )
 def nanmedian(data: np.ndarray) -> np.ndarray:
-    """The median of the elements that are not NaN."""
+    """The median of the elements that are not NaN.
+
+    >>> import flambeau as torch
+    >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
+    tensor(1.)
+    """
     return _median_of_all(data, True)
 
 
@@ -310,7 +315,14 @@ def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, 
 @composite(f"nanquantile{_QUANTILE}", autocast="cpu=float32", out_type=_OF_INPUT)
 def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
                 interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
-    """The quantiles of the elements that are not NaN."""
+    """The quantiles of the elements that are not NaN.
+
+    The shape of `q`, then that of `input` without `dim`.
+
+    >>> import flambeau as torch
+    >>> torch.nanquantile(torch.tensor([1., float("nan"), 3.]), 0.5)
+    tensor(2.)
+    """
     return write(nanquantile, out, _quantile(input, q, dim, keepdim, interpolation, True))
 
 

@@ -249,6 +249,8 @@ def _compiled_total(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, resu
 def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:
     """The sum with NaN counted as 0.
 
+    Over all elements: shape (); else without the dims `dim`, or with sizes 1 there (`keepdim`).
+
     >>> import flambeau as torch
     >>> torch.nansum(torch.tensor([float("nan"), 1.0, 3.0]))
     tensor(4.)
@@ -360,6 +362,8 @@ def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> A
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
             out: Any = None) -> Any:  # fmt: skip
     """The average of the elements that are not NaN.
+
+    Over all elements: shape (); else without the dims `dim`, or with sizes 1 there (`keepdim`).
 
     >>> import flambeau as torch
     >>> torch.nanmean(torch.tensor([float("nan"), 1.0, 3.0]))
@@ -484,6 +488,8 @@ def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarra
 def any(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     """Whether any element is not 0. The result is bool (uint8 for uint8).
 
+    Over all elements: shape (). With `dim`: without that dim, or with size 1 there (`keepdim`).
+
     >>> import flambeau as torch
     >>> torch.any(torch.tensor([[True, False], [False, False]]), dim=1)
     tensor([ True, False])
@@ -495,6 +501,8 @@ def any(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
 def all_(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     """Whether no element is 0. The result is bool (uint8 for uint8).
 
+    Over all elements: shape (). With `dim`: without that dim, or with size 1 there (`keepdim`).
+
     >>> import flambeau as torch
     >>> torch.all(torch.tensor([[True, False], [True, True]]), dim=1)
     tensor([False,  True])
@@ -505,6 +513,8 @@ def all_(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
 @reduction("count_nonzero.dim_IntList(Tensor self, int[1]? dim=None) -> Tensor", out=False)
 def count_nonzero(data: np.ndarray, dim: Any) -> np.ndarray:
     """How many elements are not 0.
+
+    Over all elements: shape (); else without the dims `dim`.
 
     >>> import flambeau as torch
     >>> torch.count_nonzero(torch.tensor([0, 3, 4]))

@@ -205,6 +205,8 @@ def std(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool
         correction: Any = None, out: Any = None) -> Any:  # fmt: skip
     """The standard deviation: the square root of `var`.
 
+    Over all elements: shape (); else without the dims `dim`, or with sizes 1 there (`keepdim`).
+
     >>> import flambeau as torch
     >>> torch.std(torch.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
@@ -218,6 +220,8 @@ def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim:
              correction: Any = None) -> Any:  # fmt: skip
     """Variance and mean together.
 
+    Over all elements: shape (); else without the dims `dim`, or with sizes 1 there (`keepdim`).
+
     >>> import flambeau as torch
     >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
@@ -230,6 +234,8 @@ def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim:
 def std_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: Any = None) -> Any:  # fmt: skip
     """Standard deviation and mean together.
+
+    Over all elements: shape (); else without the dims `dim`, or with sizes 1 there (`keepdim`).
 
     >>> import flambeau as torch
     >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))

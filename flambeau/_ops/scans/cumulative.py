@@ -192,7 +192,14 @@ def cummax(data: np.ndarray, dim: int) -> Any:
     backward={"self": _running_backward},
 )
 def cummin(data: np.ndarray, dim: int) -> Any:
-    """The smallest of the first 1, 2, 3, ... elements along a dim, and its last index."""
+    """The smallest of the first 1, 2, 3, ... elements along a dim, and its last index.
+
+    >>> import flambeau as torch
+    >>> torch.cummin(torch.tensor([3, 1, 2]), 0)
+    torch.return_types.cummin(
+    values=tensor([3, 1, 1]),
+    indices=tensor([0, 1, 1]))
+    """
     return _running(np.minimum, data, dim, "cummin")
 
 
@@ -283,6 +290,8 @@ def _logcumsumexp_tangent(tangent: Any, self: Any, result: Any, dim: int) -> Any
 )
 def logcumsumexp(data: np.ndarray, dim: int) -> np.ndarray:
     """log(cumsum(exp(input))) without overflow.
+
+    Along `dim`; the shape stays.
 
     >>> import flambeau as torch
     >>> torch.logcumsumexp(torch.zeros(2), 0)
@@ -432,13 +441,27 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 @composite("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """The older name of `trapezoid`."""
+    """The older name of `trapezoid`.
+
+    The shape of `y` without `dim`.
+
+    >>> import flambeau as torch
+    >>> torch.trapz(torch.tensor([1., 2., 3.]))
+    tensor(4.)
+    """
     return ops.trapezoid(y, x, dx=dx, dim=dim)
 
 
 @composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """Running integrals by the trapezoidal rule."""
+    """Running integrals by the trapezoidal rule.
+
+    The shape of `y`, one less along `dim`.
+
+    >>> import flambeau as torch
+    >>> torch.cumulative_trapezoid(torch.tensor([1., 2., 3.]))
+    tensor([1.5000, 4.0000])
+    """
     dim = _check_integral(y, x, dx, dim, "cumulative_trapezoid")
     if x is not None:
         twice = _trapezoids(y, x, dim, "cumulative_trapezoid")
@@ -456,7 +479,12 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
     method=False,
 )
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
-    """Derivatives along dims from central differences; at the ends, one-sided ones of an order."""
+    """Derivatives along dims from central differences; at the ends, one-sided ones of an order.
+
+    >>> import flambeau as torch
+    >>> torch.gradient(torch.tensor([0., 1., 4., 9.]))
+    (tensor([1., 2., 4., 5.]),)
+    """
     ndim = input._data.ndim
     loose = isinstance(spacing, (int, float, complex, Tensor)) or spacing is None
     dims = _gradient_dims(ndim, dim)

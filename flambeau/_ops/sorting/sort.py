@@ -180,7 +180,13 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
 
 @composite("msort(Tensor self) -> Tensor", out_type=EXACT)
 def msort(input: Any, *, out: Any = None) -> Any:
-    """The elements in order along the first dim."""
+    """The elements in order along the first dim.
+
+    >>> import flambeau as torch
+    >>> torch.msort(torch.tensor([[3, 1], [2, 4]]))
+    tensor([[2, 1],
+            [3, 4]])
+    """
     return write(msort, out, ops.sort(input, 0)[0])
 
 
@@ -315,6 +321,9 @@ def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, r
     """Where values would have to be put into sorted rows to keep them sorted: before equal
     elements, or after them with `right=True` (`side="right"`).
 
+    Shapes: sorted [n] for values of any shape, or [*, n] for values [*, m]; the result has that of
+    the values.
+
     >>> import flambeau as torch
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 6]))
     tensor([0, 1, 3])
@@ -364,6 +373,8 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
               out: Any = None) -> Any:  # fmt: skip
     """The index of the bucket between sorted boundaries that each value falls into.
 
+    Boundaries have shape [n]; the result has the shape of `input`.
+
     >>> import flambeau as torch
     >>> torch.bucketize(torch.tensor([0.5, 2.5]), torch.tensor([0.0, 1.0, 2.0]))
     tensor([1, 3])
@@ -390,6 +401,8 @@ def isin(elements: Any = None, test_elements: Any = None, *, assume_unique: bool
          out: Any = None) -> Any:  # fmt: skip
     """Whether each element is among `test_elements`; one of the two may be a number, which goes by
     the name of one.
+
+    The result has the shape of `elements`.
 
     >>> import flambeau as torch
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))

@@ -12,6 +12,7 @@ import numpy as np
 
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
+from flambeau._core.doc_text import with_example
 from flambeau._ops.elementwise import transcendental, trigonometry  # noqa: F401  aliased below
 from flambeau._ops.elementwise.arithmetic import underived
 from flambeau._ops.table.namespace import get_inplace, ops
@@ -75,6 +76,16 @@ ROOT_ROWS: dict[str, tuple[str, str, Any]] = {
            lambda grad, self: grad * ops.special.i1(self)),
 }  # fmt: skip
 """name -> (what it is, the word in errors about types, the gradient)"""
+
+ROOT_EXAMPLES = {
+    "erf": ("[0.0, 1.0]", "tensor([0.0000, 0.8427])"),
+    "erfc": ("[0.0, 3.0]", "tensor([1.0000e+00, 2.2090e-05])"),
+    "erfinv": ("[0.0, 0.5]", "tensor([0.0000, 0.4769])"),
+    "lgamma": ("[1.0, 5.0]", "tensor([0.0000, 3.1781])"),
+    "digamma": ("[1.0]", "tensor([-0.5772])"),
+    "i0": ("[0.0, 1.0]", "tensor([1.0000, 1.2661])"),
+}
+"""name -> (what it is given, what that prints)"""
 
 NAMED_ROWS: dict[str, tuple[str, str, Any]] = {
     "i0e": ("`exp(-abs(x)) * i0(x)`.", "SpecialI0EBackward0",
@@ -147,11 +158,17 @@ def _binary(name: str, text: str) -> Any:
     return body
 
 
+def _shown(name: str, text: str) -> str:
+    numbers, printed = ROOT_EXAMPLES[name]
+    return with_example(text, f"torch.{name}(torch.tensor({numbers}))", printed)
+
+
 def _register() -> None:
     for name, (text, label, formula) in ROOT_ROWS.items():
         pointwise(f"{name}(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
                   autocast="cuda=float32" if name == "erfinv" else None,
-                  label=label, backward={"self": formula})(_unary(name, text))  # fmt: skip
+                  label=label, backward={"self": formula},
+                  )(_unary(name, _shown(name, text)))  # fmt: skip
     special: dict[str, Any] = {"promote": "float", "namespace": "special", "method": False,
                                "inplace": False}  # fmt: skip
     for name, (text, node, formula) in NAMED_ROWS.items():
@@ -253,7 +270,12 @@ _primitive("igammac")
     },
 )
 def igamma(self: Any, other: Any) -> Any:
-    """The regularized lower incomplete gamma function P(input, other)."""
+    """The regularized lower incomplete gamma function P(input, other).
+
+    >>> import flambeau as torch
+    >>> torch.igamma(torch.tensor([1.0]), torch.tensor([1.0]))
+    tensor([0.6321])
+    """
     return E.special_igamma(self, other)
 
 
@@ -268,7 +290,12 @@ def igamma(self: Any, other: Any) -> Any:
     },
 )
 def igammac(self: Any, other: Any) -> Any:
-    """The regularized upper incomplete gamma function Q(input, other)."""
+    """The regularized upper incomplete gamma function Q(input, other).
+
+    >>> import flambeau as torch
+    >>> torch.igammac(torch.tensor([1.0]), torch.tensor([1.0]))
+    tensor([0.3679])
+    """
     return E.special_igammac(self, other)
 
 
@@ -305,7 +332,14 @@ def _check_order(n: int) -> None:
 
 @composite("polygamma(int n, Tensor self) -> Tensor", method=False)
 def polygamma(n: int, input: Tensor, *, out: Any = None) -> Any:
-    """The n-th derivative of `digamma`."""
+    """The n-th derivative of `digamma`.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.polygamma(1, torch.tensor([1.0]))
+    tensor([1.6449])
+    """
     _check_order(n)
     return ops._polygamma(input, n, out=out)
 
@@ -340,7 +374,14 @@ def _mvlgamma_grad(grad: Any, self: Any, p: int) -> Any:
     backward={"self": _mvlgamma_grad},
 )
 def mvlgamma(input: Tensor, p: int) -> Any:
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """The logarithm of the multivariate gamma function of dimension p.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.mvlgamma(torch.tensor([2.0]), 2)
+    tensor([0.4516])
+    """
     if input._data.dtype.kind == "b":
         raise RuntimeError("The input tensor may not be a boolean tensor.")
     if p < 1:

@@ -226,8 +226,21 @@ class Op:
 
     @property
     def doc(self) -> str:
-        """The docstring of the row."""
-        return inspect.getdoc(self.body) or ""
+        """The docstring of the row; before its example, what follows from the row about shapes."""
+        text = inspect.getdoc(self.body) or ""
+        if not (self.elementwise and text):
+            return text
+        prose, example, rest = text.partition("\n>>>")
+        return f"{prose.rstrip()}\n\n{self.words_about_shapes}{example and chr(10) + example}{rest}"
+
+    @property
+    def words_about_shapes(self) -> str:
+        """What a row that goes over elements makes of shapes."""
+        names = [f"`{'input' if argument.name == 'self' else argument.name}`"
+                 for argument in self.schema.arguments if argument.is_tensor]  # fmt: skip
+        if len(names) == 1:
+            return f"Element by element: the result has the shape of {names[0]}."
+        return f"Element by element: {' and '.join(names)} broadcast to one shape."
 
     def __repr__(self) -> str:
         return f"<Op {self.full_name}>"

@@ -31,7 +31,12 @@ index = operator.index
     },
 )
 def select(data: np.ndarray, dim: int, index: int) -> np.ndarray:
-    """One position along a dim, which is left out of the result."""
+    """One position along a dim, which is left out of the result.
+
+    >>> import flambeau as torch
+    >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
     if data.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, data.ndim)
@@ -306,6 +311,8 @@ ODD_TYPES = ("BFloat16", "Bool", "ComplexFloat", "ComplexDouble")
 @composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)")
 def broadcast_to(input: Any, *size: Any, **named: Any) -> Any:
     """`expand`, as a function.
+
+    The result has the given shape.
 
     >>> import flambeau as torch
     >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))

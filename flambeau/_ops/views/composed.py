@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._core.doc_text import with_example
 from flambeau._core.layout import contiguous_format
 from flambeau._core.settings import warn_user
 from flambeau._ops.table.binder import is_integer
@@ -130,7 +131,12 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 @composite("ravel(Tensor(a) self) -> Tensor(a)")
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dim: a view where possible."""
+    """All elements in one dim: a view where possible.
+
+    >>> import flambeau as torch
+    >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return ops.view(input.contiguous(), (-1,))  # type: ignore[attr-defined, no-any-return]
 
 
@@ -175,7 +181,14 @@ def _check_no_repeat(name: str, wrapped: list[int], given: Any) -> None:
 
 @composite("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
 def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """`movedim` by NumPy's name."""
+    """`movedim` by NumPy's name.
+
+    The sizes move with their dims.
+
+    >>> import flambeau as torch
+    >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
     return movedim.body(input, source, destination)  # type: ignore[no-any-return]
 
 
@@ -285,18 +298,39 @@ BIT_TENSOR.H, BIT_TENSOR.mH = _quickly("H", MATRIX), _quickly("mH", MATRICES)
 
 @composite("adjoint(Tensor(a) self) -> Tensor(a)")
 def adjoint(input: Tensor) -> Any:
-    """The last two dims exchanged, conjugated."""
+    """The last two dims exchanged, conjugated.
+
+    >>> import flambeau as torch
+    >>> torch.adjoint(torch.tensor([[1 + 2j, 0], [3j, 4]]))
+    tensor([[1.-2.j, 0.-3.j],
+            [0.-0.j, 4.-0.j]])
+    """
     return _conjugated(_swapped(input, "adjoint()"))
 
 
 # ---- copies
 
-COPIES = (
-    "alias", "as_strided", "diagonal", "expand", "permute", "select", "slice", "split",
-    "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
-    "view_as_complex", "view_as_real",
-)  # fmt: skip
-"""Views that have a form `<name>_copy`, which returns new memory."""
+COPIES = {
+    "alias": ("torch.tensor([1, 2])", "tensor([1, 2])"),
+    "as_strided": ("torch.arange(4), (2,), (3,)", "tensor([0, 3])"),
+    "diagonal": ("torch.tensor([[1, 2], [3, 4]])", "tensor([1, 4])"),
+    "expand": ("torch.tensor([1, 2]), (2, 2)", "tensor([[1, 2],\n        [1, 2]])"),
+    "permute": ("torch.tensor([[1, 2]]), (1, 0)", "tensor([[1],\n        [2]])"),
+    "select": ("torch.tensor([[1, 2], [3, 4]]), 0, 1", "tensor([3, 4])"),
+    "slice": ("torch.arange(4), 0, 1, 3", "tensor([1, 2])"),
+    "split": ("torch.arange(4), 2", "(tensor([0, 1]), tensor([2, 3]))"),
+    "split_with_sizes": ("torch.arange(4), [1, 3]", "(tensor([0]), tensor([1, 2, 3]))"),
+    "squeeze": ("torch.tensor([[1, 2]])", "tensor([1, 2])"),
+    "t": ("torch.tensor([[1, 2], [3, 4]])", "tensor([[1, 3],\n        [2, 4]])"),
+    "transpose": ("torch.tensor([[1, 2]]), 0, 1", "tensor([[1],\n        [2]])"),
+    "unbind": ("torch.tensor([1, 2])", "(tensor(1), tensor(2))"),
+    "unfold": ("torch.arange(4), 0, 2, 2", "tensor([[0, 1],\n        [2, 3]])"),
+    "unsqueeze": ("torch.tensor([1, 2]), 0", "tensor([[1, 2]])"),
+    "view": ("torch.arange(4), (2, 2)", "tensor([[0, 1],\n        [2, 3]])"),
+    "view_as_complex": ("torch.tensor([1.0, 2.0])", "tensor(1.+2.j)"),
+    "view_as_real": ("torch.tensor([1 + 2j])", "tensor([[1., 2.]])"),
+}
+"""Views that have a form `<name>_copy`, which returns new memory: arguments, what they give."""
 
 
 IMPROVE = (
@@ -305,7 +339,7 @@ IMPROVE = (
 )
 
 
-def _copy_of_view(name: str) -> None:
+def _copy_of_view(name: str, given: str, printed: str) -> None:
     def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         if "axis" in kwargs:  # which `split` does not take
             kwargs["dim"] = kwargs.pop("axis")
@@ -317,7 +351,11 @@ def _copy_of_view(name: str) -> None:
         return result if out is None else write_out(function_row, out, result)
 
     function.__name__ = f"{name}_copy"
-    function.__doc__ = f"`{name}` as a copy."
+    function.__doc__ = with_example(
+        f"`{name}` as a copy: the same shape, in new memory.",
+        f"torch.{name}_copy({given})",
+        printed,
+    )
     row = composite(f"{name}_copy(Tensor self) -> Tensor", method=False, out_type=EXACT)
     function_row = row(function)
 
@@ -343,7 +381,14 @@ def _copied(view: Tensor, title: str = "") -> Tensor:
            out_type=f"Expected self.dtype() == output.dtype() to be true, but got false.  {IMPROVE}"
            )  # fmt: skip
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Any:
-    """`narrow` as a copy."""
+    """`narrow` as a copy.
+
+    The shape of `input`, but for `length` along `dim`.
+
+    >>> import flambeau as torch
+    >>> torch.narrow_copy(torch.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
     shape = input._data.shape
     if shape and dim >= len(shape):
         raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but "
@@ -358,5 +403,5 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
     return result if out is None else write_out(narrow_copy, out, result)
 
 
-for _name in COPIES:
-    _copy_of_view(_name)
+for _name, _example in COPIES.items():
+    _copy_of_view(_name, *_example)

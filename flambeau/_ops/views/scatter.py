@@ -59,7 +59,13 @@ def _without(grad: Any, view_name: str, *arguments: Any) -> Any:
     },
 )
 def select_scatter(data: np.ndarray, source: np.ndarray, dim: int, index: int) -> np.ndarray:
-    """A copy of `input` with `src` at one position along a dim."""
+    """A copy of `input` with `src` at one position along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
     return _embedded(data, source, views.select, dim, index)
 
 
@@ -76,7 +82,12 @@ def select_scatter(data: np.ndarray, source: np.ndarray, dim: int, index: int) -
 )
 def slice_scatter(data: np.ndarray, source: np.ndarray, dim: int, start: int | None,
                   end: int | None, step: int) -> np.ndarray:  # fmt: skip
-    """A copy of `input` with `src` at positions start, start + step, ... along a dim."""
+    """A copy of `input` with `src` at positions start, start + step, ... along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.slice_scatter(torch.zeros(4), torch.ones(2), 0, 1, 3)
+    tensor([0., 1., 1., 0.])
+    """
     return _embedded(data, source, views.slice_, dim, start, end, step)
 
 
@@ -90,7 +101,13 @@ def slice_scatter(data: np.ndarray, source: np.ndarray, dim: int, start: int | N
 )
 def diagonal_scatter(data: np.ndarray, source: np.ndarray, offset: int, dim1: int,
                      dim2: int) -> np.ndarray:  # fmt: skip
-    """A copy of `input` with `src` on a diagonal of two dims."""
+    """A copy of `input` with `src` on a diagonal of two dims.
+
+    >>> import flambeau as torch
+    >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     return _embedded(data, source, views.diagonal, offset, dim1, dim2)
 
 
@@ -196,7 +213,13 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any,
                        storage_offset: int | None = None) -> Any:  # fmt: skip
     """A copy of `input`, of its strides and offset, in which an `as_strided` view shows `src`.
 
+    `src` has the shape `size`; the result has that of `input`.
+
     Raises RuntimeError where a gradient is wanted and `input` is not contiguous.
+
+    >>> import flambeau as torch
+    >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (3,))
+    tensor([1., 0., 0., 1.])
     """
     if input._stored is not None:
         input = input.resolve_conj().resolve_neg()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.doc_text import with_example
 from flambeau._ops.table.binder import is_integer
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
@@ -116,7 +117,12 @@ def split_size(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarray]:
     backward={"self": _joined},
 )
 def split_with_sizes(data: np.ndarray, split_sizes: Sequence[int], dim: int) -> list[np.ndarray]:
-    """Pieces of the given sizes along a dim."""
+    """Pieces of the given sizes along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.split_with_sizes(torch.arange(4), [1, 3])
+    (tensor([0]), tensor([1, 2, 3]))
+    """
     return _pieces_of_sizes(data, split_sizes, dim)
 
 
@@ -222,19 +228,40 @@ def _unrelated(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 @composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]")
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
-    """`split` whose pieces may be written to, if the tensor is not used again."""
+    """`split` whose pieces may be written to, if the tensor is not used again.
+
+    Pieces differ in size along `dim` alone.
+
+    >>> import flambeau as torch
+    >>> torch.unsafe_split(torch.arange(4), 3)
+    (tensor([0, 1, 2]), tensor([3]))
+    """
     return _unrelated(ops._unsafe_split(input, split_size, dim))
 
 
 @composite("unsafe_split_with_sizes.public(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]")
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
-    """`split_with_sizes` whose pieces may be written to, if the tensor is not used again."""
+    """`split_with_sizes` whose pieces may be written to, if the tensor is not used again.
+
+    Pieces differ in size along `dim` alone.
+
+    >>> import flambeau as torch
+    >>> torch.unsafe_split_with_sizes(torch.arange(4), [1, 3])
+    (tensor([0]), tensor([1, 2, 3]))
+    """
     return _unrelated(ops._unsafe_split_with_sizes(input, split_sizes, dim))
 
 
 @composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
-    """`chunk` whose pieces may be written to, if the tensor is not used again."""
+    """`chunk` whose pieces may be written to, if the tensor is not used again.
+
+    Pieces differ in size along `dim` alone.
+
+    >>> import flambeau as torch
+    >>> torch.unsafe_chunk(torch.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
     return _chunk(input, chunks, dim, ops.unsafe_split, ops.unsafe_split_with_sizes)
 
 
@@ -253,7 +280,16 @@ def _cuts(length: int, sections: int) -> list[int]:
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *,
                  sections: Any = None, indices: Any = None,
                  tensor_indices_or_sections: Any = None) -> Any:  # fmt: skip
-    """Pieces cut at the given positions, or a number of nearly equal pieces."""
+    """Pieces cut at the given positions, or a number of nearly equal pieces.
+
+    Pieces differ in size along `dim` alone.
+
+    >>> import flambeau as torch
+    >>> torch.tensor_split(torch.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    >>> torch.tensor_split(torch.arange(5), (1, 3))
+    (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+    """
     given = [indices_or_sections, sections, indices, tensor_indices_or_sections]
     wanted: Any = next((value for value in given if value is not None), None)
     if input._data.ndim == 0:
@@ -307,6 +343,12 @@ def _directed(name: str, least: int, dim_of: Callable[[int], int], doc: str) -> 
     composite(f"{name}(Tensor(a -> *) self, int[] indices_or_sections) -> Tensor(a)[]")(function)
 
 
-_directed("hsplit", 1, lambda ndim: 0 if ndim == 1 else 1, "Pieces side by side: along dim 1.")
-_directed("vsplit", 2, lambda ndim: 0, "Pieces one above another: along dim 0.")
-_directed("dsplit", 3, lambda ndim: 2, "Pieces in depth: along dim 2.")
+_directed("hsplit", 1, lambda ndim: 0 if ndim == 1 else 1, with_example(
+    "Pieces side by side: along dim 1.", "torch.hsplit(torch.ones(3, 4), 2)[0].shape",
+    "torch.Size([3, 2])"))  # fmt: skip
+_directed("vsplit", 2, lambda ndim: 0, with_example(
+    "Pieces one above another: along dim 0.", "torch.vsplit(torch.ones(4, 3), 2)[0].shape",
+    "torch.Size([2, 3])"))  # fmt: skip
+_directed("dsplit", 3, lambda ndim: 2, with_example(
+    "Pieces in depth: along dim 2.", "torch.dsplit(torch.ones(2, 3, 4), 2)[0].shape",
+    "torch.Size([2, 3, 2])"))  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.device import META
+from flambeau._core.doc_text import with_example
 from flambeau._core.layout import (
     channels_last,
     channels_last_3d,
@@ -104,7 +105,14 @@ def _as_strided(data: np.ndarray, size: Any, stride: Any, offset: int) -> np.nda
 )
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int],
                storage_offset: int | None = None) -> Tensor:  # fmt: skip
-    """Any shape and strides (in elements) over the storage of the tensor."""
+    """Any shape and strides (in elements) over the storage of the tensor.
+
+    >>> import flambeau as torch
+    >>> torch.as_strided(torch.arange(6), (3, 2), (1, 3))
+    tensor([[0, 3],
+            [1, 4],
+            [2, 5]])
+    """
     data = memory_of(input)
     itemsize = data.itemsize
     storage = storage_of(input)
@@ -167,7 +175,9 @@ def check_bounds(size: Any, stride: Any, start: int, itemsize: int, nbytes: int)
 # ---- in place: the tensor's own geometry changes
 
 
-def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
+def _inplace_view(
+    name: str, forward: Callable[..., Any], node: str, given: str, shape: list[int]
+) -> None:
     @about_memory
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_inplace(input, bool(modes.grad.enabled) and input.requires_grad)
@@ -189,7 +199,10 @@ def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
         return input  # a view whose change was not recorded is stale: its next node starts anew
 
     function.__name__ = name
-    function.__doc__ = f"`{name[:-1]}` of this tensor itself: its shape and strides change."
+    function.__doc__ = with_example(
+        f"`{name[:-1]}` of this tensor itself: its shape and strides change.",
+        f"torch.ones(2, 1).{name}({given}).shape", f"torch.Size({shape})",
+    )  # fmt: skip
     method(function)
 
 
@@ -209,12 +222,14 @@ def _lazily(name: str) -> Callable[..., Any]:
     return lambda *args, **kwargs: getattr(ops, name)(*args, **kwargs)
 
 
-for _name, _node in (
-    ("unsqueeze", "UnsqueezeBackward1"), ("squeeze", "SqueezeBackward3"),
-    ("transpose", "TransposeBackward1"), ("swapaxes", "TransposeBackward1"),
-    ("swapdims", "TransposeBackward1"), ("as_strided", "AsStridedBackward1"),
+for _name, _node, _given, _shape in (
+    ("unsqueeze", "UnsqueezeBackward1", "0", [1, 2, 1]), ("squeeze", "SqueezeBackward3", "", [2]),
+    ("transpose", "TransposeBackward1", "0, 1", [1, 2]),
+    ("swapaxes", "TransposeBackward1", "0, 1", [1, 2]),
+    ("swapdims", "TransposeBackward1", "0, 1", [1, 2]),
+    ("as_strided", "AsStridedBackward1", "(1, 2), (2, 1)", [1, 2]),
 ):  # fmt: skip
-    _inplace_view(f"{_name}_", _lazily(_name), _node)
+    _inplace_view(f"{_name}_", _lazily(_name), _node, _given, _shape)
 
 
 def _matrix_transposed(tensor: Tensor) -> Any:
@@ -224,7 +239,7 @@ def _matrix_transposed(tensor: Tensor) -> Any:
     return ops.t(tensor)
 
 
-_inplace_view("t_", _matrix_transposed, "TBackward1")
+_inplace_view("t_", _matrix_transposed, "TBackward1", "", [1, 2])
 
 
 # ---- another storage, another size
@@ -418,7 +433,13 @@ def resize_memory(target: Tensor, size: tuple[int, ...], strides: Sequence[int])
     "memory_format=None) -> Tensor(a!)"
 )
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
-    """`resize_` to the size of another tensor."""
+    """`resize_` to the size of another tensor.
+
+    >>> import flambeau as torch
+    >>> x = torch.zeros(4)
+    >>> torch.resize_as_(x, torch.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
     if memory_format is preserve_format:
         data = the_template._data
         last = {4: channels_last, 5: channels_last_3d}.get(data.ndim)

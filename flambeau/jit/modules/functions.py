@@ -74,7 +74,15 @@ class Compiled:
 
 
 class ScriptFunction(Compiled):
-    """A compiled function: called like the Python function that it was made from."""
+    """A compiled function: called like the Python function that it was made from.
+
+    >>> import flambeau as torch
+    >>> def twice(x):
+    ...     return x * 2
+    >>> twice = torch.jit.trace(twice, torch.ones(3))
+    >>> isinstance(twice, torch.jit.ScriptFunction), twice(torch.ones(1))
+    (True, tensor([2.]))
+    """
 
     __module__ = "flambeau.jit"
 

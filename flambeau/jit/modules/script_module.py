@@ -71,11 +71,18 @@ class _Forward:
 class ScriptModule(Module):
     """A Module whose methods are compiled.
 
+    It takes and gives the shapes that its code does.
+
     `torch.jit.script`, `torch.jit.trace` and `torch.jit.load` make it. Where a class inherits from
     it, methods marked with `@torch.jit.script_method` are compiled when `__init__` is done.
 
     Once compiled, a module has its class type as `_type`; `_concrete` holds what else the compiler
     knows of it.
+
+    >>> import flambeau as torch
+    >>> model = torch.jit.script(torch.nn.Linear(2, 1))
+    >>> isinstance(model, torch.jit.ScriptModule), model(torch.ones(3, 2)).shape
+    (True, torch.Size([3, 1]))
     """
 
     _type: T.ClassType

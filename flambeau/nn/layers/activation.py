@@ -32,6 +32,8 @@ class _Activation(Module):
 class Threshold(_Activation):
     """x where x > threshold, else value.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.Threshold(0.5, 9.0)(torch.tensor([0.2, 0.7]))
     tensor([9.0000, 0.7000])
@@ -54,6 +56,8 @@ class Threshold(_Activation):
 class ReLU(_Activation):
     """max(x, 0).
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
@@ -64,7 +68,14 @@ class ReLU(_Activation):
 
 
 class RReLU(_Activation):
-    """Leaky ReLU with slopes drawn from [lower, upper] while training, else their mean."""
+    """Leaky ReLU with slopes drawn from [lower, upper] while training, else their mean.
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1., 1.]))
+    tensor([-0.2000,  1.0000])
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -84,6 +95,8 @@ class RReLU(_Activation):
 
 class Hardtanh(_Activation):
     """x, limited to [min_val, max_val].
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.Hardtanh()(torch.tensor([-3.0, 0.5]))
@@ -130,6 +143,8 @@ def _renamed(old: str, new: str) -> None:
 class ReLU6(Hardtanh):
     """min(max(x, 0), 6).
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.ReLU6()(torch.tensor([-1.0, 9.0]))
     tensor([0., 6.])
@@ -145,6 +160,8 @@ class ReLU6(Hardtanh):
 class Sigmoid(Module):
     """1 / (1 + exp(-x)).
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.Sigmoid()(torch.tensor([0.0, 2.0]))
     tensor([0.5000, 0.8808])
@@ -157,6 +174,8 @@ class Sigmoid(Module):
 class Tanh(Module):
     """tanh(x).
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.Tanh()(torch.tensor([0.0, 2.0]))
     tensor([0.0000, 0.9640])
@@ -168,6 +187,8 @@ class Tanh(Module):
 
 class Hardsigmoid(_Activation):
     """min(max(x / 6 + 1/2, 0), 1).
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.Hardsigmoid()(torch.tensor([-3.0, 0.0]))
@@ -184,6 +205,8 @@ class Hardsigmoid(_Activation):
 class Hardswish(_Activation):
     """x · hardsigmoid(x).
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.Hardswish()(torch.tensor([-3.0, 3.0]))
     tensor([-0., 3.])
@@ -199,6 +222,8 @@ class Hardswish(_Activation):
 class SiLU(_Activation):
     """x · sigmoid(x).
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.SiLU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
@@ -211,6 +236,8 @@ class SiLU(_Activation):
 class Mish(_Activation):
     """x · tanh(softplus(x)).
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.Mish()(torch.tensor([-1.0, 2.0]))
     tensor([-0.3034,  1.9440])
@@ -222,6 +249,8 @@ class Mish(_Activation):
 
 class ELU(_Activation):
     """x where x > 0, else alpha · (exp(x) - 1).
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.ELU()(torch.tensor([-1.0, 2.0]))
@@ -242,7 +271,14 @@ class ELU(_Activation):
 
 
 class CELU(_Activation):
-    """max(x, 0) + min(0, alpha · (exp(x / alpha) - 1))."""
+    """max(x, 0) + min(0, alpha · (exp(x / alpha) - 1)).
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.CELU()(torch.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
 
     __constants__ = ["alpha", "inplace"]
 
@@ -258,7 +294,14 @@ class CELU(_Activation):
 
 
 class SELU(_Activation):
-    """ELU scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017)."""
+    """ELU scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017).
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.SELU()(torch.tensor([-1., 1.]))
+    tensor([-1.1113,  1.0507])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
@@ -289,6 +332,8 @@ class GLU(Module):
 class GELU(Module):
     """x · Φ(x) with Φ of the standard normal, or its "tanh" approximation.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.GELU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
@@ -310,6 +355,8 @@ class GELU(Module):
 
 class Hardshrink(Module):
     """x where |x| > lambd, else 0.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.Hardshrink()(torch.tensor([-1.0, 0.2]))
@@ -333,6 +380,8 @@ class Hardshrink(Module):
 class LeakyReLU(_Activation):
     """x where x > 0, else negative_slope · x.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
@@ -354,6 +403,8 @@ class LeakyReLU(_Activation):
 class LogSigmoid(Module):
     """log(sigmoid(x)).
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.LogSigmoid()(torch.tensor([0.0, -200.0]))
     tensor([  -0.6931, -200.0000])
@@ -365,6 +416,8 @@ class LogSigmoid(Module):
 
 class Softplus(Module):
     """log(1 + exp(beta · x)) / beta; x itself where beta · x > threshold.
+
+    Takes any shape; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.Softplus()(torch.tensor([0.0, 30.0]))
@@ -390,6 +443,8 @@ class Softplus(Module):
 class Softshrink(Module):
     """x moved towards 0 by lambd.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.Softshrink()(torch.tensor([-1.0, 0.2]))
     tensor([-0.5000,  0.0000])
@@ -411,6 +466,8 @@ class Softshrink(Module):
 
 class PReLU(Module):
     """Leaky ReLU with a slope to be learned, one or one per channel.
+
+    Shapes (N, C, *) where there is a slope per channel, else any; the result has the same.
 
     >>> import flambeau as torch
     >>> torch.nn.PReLU()(torch.tensor([-1.0, 2.0])).detach()
@@ -443,6 +500,8 @@ class PReLU(Module):
 class Softsign(Module):
     """x / (1 + |x|).
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.Softsign()(torch.tensor([-1.0, 1.0]))
     tensor([-0.5000,  0.5000])
@@ -453,7 +512,14 @@ class Softsign(Module):
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Tanhshrink()(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.2384])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -478,7 +544,14 @@ class _AlongDim(Module):
 
 
 class Softmin(_AlongDim):
-    """softmax(-x)."""
+    """softmax(-x).
+
+    Takes any shape; the result has the same.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Softmin(dim=0)(torch.tensor([0., 1.]))
+    tensor([0.7311, 0.2689])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
@@ -509,7 +582,13 @@ class LogSoftmax(_AlongDim):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+    """Softmax over the channels of (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Softmax2d()(torch.zeros(1, 4, 2, 2)).sum(1)
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):

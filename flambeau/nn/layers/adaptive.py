@@ -25,6 +25,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Classes are sorted by frequency; cluster i holds those from `cutoffs[i]` on and has
     in_features / div_valueⁱ⁺¹ features.
+
+    >>> import flambeau as torch
+    >>> head = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 100, cutoffs=[10, 50])
+    >>> output, loss = head(torch.ones(4, 16), torch.tensor([0, 20, 60, 99]))
+    >>> output.shape, loss.shape, head.log_prob(torch.ones(4, 16)).shape
+    (torch.Size([4]), torch.Size([]), torch.Size([4, 100]))
     """
 
     in_features: int

@@ -196,6 +196,11 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalization over the batches of several processes.
 
     There are no process groups here, so that it does what BatchNorm does for any number of dims.
+
+    >>> import flambeau as torch
+    >>> model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8))
+    >>> torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)[1]
+    SyncBatchNorm(8, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
     """
 
     def __init__(
@@ -338,7 +343,13 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalization of (N, C, L) or (C, L)."""
+    """Instance normalization of (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.InstanceNorm1d(2)(torch.tensor([[[1., 3.], [10., 30.]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
 
     def _get_no_batch_dim(self) -> int:
         return 2
@@ -357,7 +368,12 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalization of (N, C, D, H, W) or (C, D, H, W)."""
+    """Instance normalization of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.InstanceNorm3d(2)(torch.ones(1, 2, 4, 4, 4)).shape
+    torch.Size([1, 2, 4, 4, 4])
+    """
 
     def _get_no_batch_dim(self) -> int:
         return 4

@@ -58,36 +58,84 @@ class _LazyNormBase(LazyModuleMixin):
 
 
 class LazyBatchNorm1d(_LazyNormBase, batchnorm.BatchNorm1d):  # type: ignore[misc]
-    """A BatchNorm1d that takes `num_features` from its first input."""
+    """A BatchNorm1d that takes `num_features` from its first input.
+
+    Shapes (N, C) or (N, C, L).
+
+    >>> import flambeau as torch
+    >>> norm = torch.nn.LazyBatchNorm1d()
+    >>> norm(torch.ones(4, 3)).shape, norm.num_features
+    (torch.Size([4, 3]), 3)
+    """
 
     cls_to_become = batchnorm.BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNormBase, batchnorm.BatchNorm2d):  # type: ignore[misc]
-    """A BatchNorm2d that takes `num_features` from its first input."""
+    """A BatchNorm2d that takes `num_features` from its first input.
+
+    Shapes (N, C, H, W).
+
+    >>> import flambeau as torch
+    >>> norm = torch.nn.LazyBatchNorm2d()
+    >>> norm(torch.ones(4, 3, 2, 2)).shape, norm.num_features
+    (torch.Size([4, 3, 2, 2]), 3)
+    """
 
     cls_to_become = batchnorm.BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNormBase, batchnorm.BatchNorm3d):  # type: ignore[misc]
-    """A BatchNorm3d that takes `num_features` from its first input."""
+    """A BatchNorm3d that takes `num_features` from its first input.
+
+    Shapes (N, C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> norm = torch.nn.LazyBatchNorm3d()
+    >>> norm(torch.ones(4, 3, 2, 2, 2)).shape, norm.num_features
+    (torch.Size([4, 3, 2, 2, 2]), 3)
+    """
 
     cls_to_become = batchnorm.BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyNormBase, batchnorm.InstanceNorm1d):  # type: ignore[misc]
-    """An InstanceNorm1d that takes `num_features` from its first input."""
+    """An InstanceNorm1d that takes `num_features` from its first input.
+
+    Shapes (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> norm = torch.nn.LazyInstanceNorm1d()
+    >>> norm(torch.ones(4, 3, 8)).shape, norm.num_features
+    (torch.Size([4, 3, 8]), 3)
+    """
 
     cls_to_become = batchnorm.InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNormBase, batchnorm.InstanceNorm2d):  # type: ignore[misc]
-    """An InstanceNorm2d that takes `num_features` from its first input."""
+    """An InstanceNorm2d that takes `num_features` from its first input.
+
+    Shapes (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> norm = torch.nn.LazyInstanceNorm2d()
+    >>> norm(torch.ones(4, 3, 8, 8)).shape, norm.num_features
+    (torch.Size([4, 3, 8, 8]), 3)
+    """
 
     cls_to_become = batchnorm.InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNormBase, batchnorm.InstanceNorm3d):  # type: ignore[misc]
-    """An InstanceNorm3d that takes `num_features` from its first input."""
+    """An InstanceNorm3d that takes `num_features` from its first input.
+
+    Shapes (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> norm = torch.nn.LazyInstanceNorm3d()
+    >>> norm(torch.ones(4, 3, 8, 8, 8)).shape, norm.num_features
+    (torch.Size([4, 3, 8, 8, 8]), 3)
+    """
 
     cls_to_become = batchnorm.InstanceNorm3d

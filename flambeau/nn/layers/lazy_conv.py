@@ -94,36 +94,84 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 
 
 class LazyConv1d(_LazyConv, conv.Conv1d):  # type: ignore[misc]
-    """A Conv1d that takes `in_channels` from its first input."""
+    """A Conv1d that takes `in_channels` from its first input.
+
+    Shapes (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> conv = torch.nn.LazyConv1d(8, 3)
+    >>> conv(torch.ones(4, 3, 16)).shape, conv.in_channels
+    (torch.Size([4, 8, 14]), 3)
+    """
 
     cls_to_become = conv.Conv1d
 
 
 class LazyConv2d(_LazyConv, conv.Conv2d):  # type: ignore[misc]
-    """A Conv2d that takes `in_channels` from its first input."""
+    """A Conv2d that takes `in_channels` from its first input.
+
+    Shapes (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> conv = torch.nn.LazyConv2d(8, 3)
+    >>> conv(torch.ones(4, 3, 16, 16)).shape, conv.in_channels
+    (torch.Size([4, 8, 14, 14]), 3)
+    """
 
     cls_to_become = conv.Conv2d
 
 
 class LazyConv3d(_LazyConv, conv.Conv3d):  # type: ignore[misc]
-    """A Conv3d that takes `in_channels` from its first input."""
+    """A Conv3d that takes `in_channels` from its first input.
+
+    Shapes (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> conv = torch.nn.LazyConv3d(8, 3)
+    >>> conv(torch.ones(1, 3, 8, 8, 8)).shape, conv.in_channels
+    (torch.Size([1, 8, 6, 6, 6]), 3)
+    """
 
     cls_to_become = conv.Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, conv.ConvTranspose1d):  # type: ignore[misc]
-    """A ConvTranspose1d that takes `in_channels` from its first input."""
+    """A ConvTranspose1d that takes `in_channels` from its first input.
+
+    Shapes (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> conv = torch.nn.LazyConvTranspose1d(8, 3)
+    >>> conv(torch.ones(4, 3, 16)).shape, conv.in_channels
+    (torch.Size([4, 8, 18]), 3)
+    """
 
     cls_to_become = conv.ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, conv.ConvTranspose2d):  # type: ignore[misc]
-    """A ConvTranspose2d that takes `in_channels` from its first input."""
+    """A ConvTranspose2d that takes `in_channels` from its first input.
+
+    Shapes (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> conv = torch.nn.LazyConvTranspose2d(8, 3)
+    >>> conv(torch.ones(4, 3, 16, 16)).shape, conv.in_channels
+    (torch.Size([4, 8, 18, 18]), 3)
+    """
 
     cls_to_become = conv.ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, conv.ConvTranspose3d):  # type: ignore[misc]
-    """A ConvTranspose3d that takes `in_channels` from its first input."""
+    """A ConvTranspose3d that takes `in_channels` from its first input.
+
+    Shapes (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> conv = torch.nn.LazyConvTranspose3d(8, 3)
+    >>> conv(torch.ones(1, 3, 8, 8, 8)).shape, conv.in_channels
+    (torch.Size([1, 8, 10, 10, 10]), 3)
+    """
 
     cls_to_become = conv.ConvTranspose3d

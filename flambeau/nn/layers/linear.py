@@ -16,6 +16,8 @@ from flambeau.nn.parameter import UninitializedParameter, empty_parameter
 class Identity(Module):
     """Returns its input; arguments are accepted and ignored.
 
+    Takes any shape; the result has the same.
+
     >>> import flambeau as torch
     >>> torch.nn.Identity()(torch.ones(2))
     tensor([1., 1.])
@@ -144,6 +146,8 @@ class Bilinear(Module):
 
 class LazyLinear(LazyModuleMixin, Linear):
     """A Linear that takes `in_features` from its first input.
+
+    From shape (*, in_features) to (*, out_features).
 
     >>> import flambeau as torch
     >>> layer = torch.nn.LazyLinear(3)

@@ -15,7 +15,12 @@ from flambeau.nn.layers.loss import _WeightedLoss
 
 @dataclass
 class LinearCrossEntropyOptions:
-    """How torch splits the computation to save memory; nothing is split here."""
+    """How torch splits the computation to save memory; nothing is split here.
+
+    >>> import flambeau as torch
+    >>> torch.nn.LinearCrossEntropyOptions(batch_chunk_size=2).batch_chunk_size
+    2
+    """
 
     allow_retain_graph: bool = False
     batch_chunk_size: int | None = None
@@ -50,7 +55,13 @@ def _is_method(method: str | None) -> bool:
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """cross_entropy(linear(input), target): (N, in_features) and classes (N, *out_features)."""
+    """cross_entropy(linear(input), target): (N, in_features) and classes (N, *out_features).
+
+    >>> import flambeau as torch
+    >>> loss = torch.nn.LinearCrossEntropyLoss(8, 10)
+    >>> loss(torch.ones(4, 8), torch.tensor([0, 1, 2, 9])).shape
+    torch.Size([])
+    """
 
     __constants__ = [
         "num_classes",

@@ -57,6 +57,8 @@ class _WeightedLoss(_Loss):
 class L1Loss(_Loss):
     """|input - target|.
 
+    Input and target have one shape, which is also that of the result without reduction, else ().
+
     >>> import flambeau as torch
     >>> torch.nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
@@ -70,6 +72,8 @@ class L1Loss(_Loss):
 
 class MSELoss(_Loss):
     """(input - target)².
+
+    Input and target have one shape, which is also that of the result without reduction, else ().
 
     >>> import flambeau as torch
     >>> torch.nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
@@ -115,7 +119,18 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The deprecated name of NLLLoss."""
+    """The deprecated name of NLLLoss.
+
+    Shapes: log-probabilities (N, C, H, W), targets (N, H, W).
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     loss = torch.nn.NLLLoss2d()
+    >>> loss(torch.full((1, 2, 1, 1), 0.5).log(), torch.zeros(1, 1, 1, dtype=torch.int64))
+    tensor(0.6931)
+    """
 
     def __init__(
         self,
@@ -137,6 +152,8 @@ class NLLLoss2d(NLLLoss):
 
 class PoissonNLLLoss(_Loss):
     """exp(input) - target · input, the Poisson likelihood of a target given its log-rate.
+
+    Input and target have one shape, which is also that of the result without reduction, else ().
 
     >>> import flambeau as torch
     >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([2.0]))
@@ -171,7 +188,15 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """(log var + (input - target)² / var) / 2, the likelihood under a normal distribution."""
+    """(log var + (input - target)² / var) / 2, the likelihood under a normal distribution.
+
+    Shapes: input, target and var (*), or var without the last dim, or with size 1 there.
+
+    >>> import flambeau as torch
+    >>> loss = torch.nn.GaussianNLLLoss()
+    >>> loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]), torch.tensor([1., 1.]))
+    tensor(1.)
+    """
 
     __constants__ = ["full", "eps", "reduction"]
 
@@ -188,6 +213,8 @@ class GaussianNLLLoss(_Loss):
 
 class KLDivLoss(_Loss):
     """target · (log target - input), the divergence of a target from log-probabilities.
+
+    Input and target have one shape, which is also that of the result without reduction, else ().
 
     >>> import flambeau as torch
     >>> torch.nn.KLDivLoss(reduction="batchmean")(torch.tensor([[0.5, 0.5]]).log(),
@@ -214,6 +241,8 @@ class KLDivLoss(_Loss):
 class BCELoss(_WeightedLoss):
     """-(target · log input + (1 - target) · log(1 - input)) for probabilities.
 
+    Input and target have one shape, which is also that of the result without reduction, else ().
+
     >>> import flambeau as torch
     >>> torch.nn.BCELoss()(torch.tensor([0.5]), torch.tensor([1.0]))
     tensor(0.6931)
@@ -227,6 +256,8 @@ class BCELoss(_WeightedLoss):
 
 class BCEWithLogitsLoss(_Loss):
     """BCELoss of sigmoid(input), computed stably; `pos_weight` scales the positive term.
+
+    Input and target have one shape, which is also that of the result without reduction, else ().
 
     >>> import flambeau as torch
     >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
@@ -256,6 +287,8 @@ class BCEWithLogitsLoss(_Loss):
 class SmoothL1Loss(_Loss):
     """d² / (2 beta) where d = |input - target| < beta, else d - beta / 2.
 
+    Input and target have one shape, which is also that of the result without reduction, else ().
+
     >>> import flambeau as torch
     >>> torch.nn.SmoothL1Loss()(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 4.0]))
     tensor(1.8125)
@@ -279,6 +312,8 @@ class SmoothL1Loss(_Loss):
 
 class HuberLoss(_Loss):
     """d² / 2 where d = |input - target| <= delta, else delta · (d - delta / 2).
+
+    Input and target have one shape, which is also that of the result without reduction, else ().
 
     >>> import flambeau as torch
     >>> torch.nn.HuberLoss()(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 4.0]))
@@ -334,7 +369,12 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean of the binary cross-entropies of all classes, from scores (N, C)."""
+    """The mean of the binary cross-entropies of all classes, from scores (N, C).
+
+    >>> import flambeau as torch
+    >>> torch.nn.MultiLabelSoftMarginLoss()(torch.zeros(1, 3), torch.tensor([[1., 0., 1.]]))
+    tensor(0.6931)
+    """
 
     __constants__ = ["reduction"]
 
@@ -345,7 +385,16 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CTCLoss(_Loss):
-    """-log of the probability of a label sequence over all alignments (Graves et al., 2006)."""
+    """-log of the probability of a label sequence over all alignments (Graves et al., 2006).
+
+    Shapes: log-probabilities (T, N, C), targets (N, S) or (sum of lengths,), lengths (N,).
+
+    >>> import flambeau as torch
+    >>> log_probs = torch.full((3, 1, 2), 0.5).log()
+    >>> lengths = torch.tensor([3]), torch.tensor([1])
+    >>> torch.nn.CTCLoss()(log_probs, torch.tensor([[1]]), *lengths)
+    tensor(0.2877)
+    """
 
     __constants__ = ["blank", "reduction"]
     blank: int

@@ -14,6 +14,8 @@ from flambeau.nn.module import Module
 class HingeEmbeddingLoss(_Loss):
     """input where target is 1, max(0, margin - input) where it is -1.
 
+    Input and target have one shape, which is also that of the result without reduction, else ().
+
     >>> import flambeau as torch
     >>> torch.nn.HingeEmbeddingLoss()(torch.tensor([0.5]), torch.tensor([-1.0]))
     tensor(0.5000)
@@ -36,7 +38,15 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """The hinge between every wrong and every right class, over the number of classes."""
+    """The hinge between every wrong and every right class, over the number of classes.
+
+    Shapes: scores (N, C) or (C,), targets the same, ended by -1.
+
+    >>> import flambeau as torch
+    >>> scores, labels = torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]])
+    >>> torch.nn.MultiLabelMarginLoss()(scores, labels)
+    tensor(0.8500)
+    """
 
     __constants__ = ["reduction"]
 
@@ -45,7 +55,14 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target · input)) for targets ±1."""
+    """log(1 + exp(-target · input)) for targets ±1.
+
+    Input and target have one shape, which is also that of the result without reduction, else ().
+
+    >>> import flambeau as torch
+    >>> torch.nn.SoftMarginLoss()(torch.tensor([0., 2.]), torch.tensor([1., 1.]))
+    tensor(0.4100)
+    """
 
     __constants__ = ["reduction"]
 
@@ -54,7 +71,15 @@ class SoftMarginLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1.
+
+    Shapes: inputs (N, D) with target (N,), or (D,) with target ().
+
+    >>> import flambeau as torch
+    >>> one, two = torch.tensor([[1., 0.]]), torch.tensor([[0., 1.]])
+    >>> torch.nn.CosineEmbeddingLoss()(one, two, torch.tensor([1]))
+    tensor(1.)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -76,6 +101,8 @@ class CosineEmbeddingLoss(_Loss):
 
 class MarginRankingLoss(_Loss):
     """max(0, -target · (input1 - input2) + margin) for targets ±1.
+
+    Inputs and target have one shape, which is also that of the result without reduction, else ().
 
     >>> import flambeau as torch
     >>> torch.nn.MarginRankingLoss()(torch.tensor([1.0]), torch.tensor([3.0]),
@@ -102,7 +129,14 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Σ max(0, margin - x[target] + x[i])ᵖ / C over the other classes i."""
+    """Σ max(0, margin - x[target] + x[i])ᵖ / C over the other classes i.
+
+    Shapes: scores (N, C) with targets (N,), or (C,) with ().
+
+    >>> import flambeau as torch
+    >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.1, 0.2, 0.9]]), torch.tensor([2]))
+    tensor(0.1667)
+    """
 
     __constants__ = ["p", "margin", "reduction"]
 
@@ -139,6 +173,8 @@ class MultiMarginLoss(_WeightedLoss):
 
 class TripletMarginLoss(_Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) with d the p-norm.
+
+    Shapes (N, D) or (D,), the same for all three; without reduction the result has (N,) or ().
 
     >>> import flambeau as torch
     >>> torch.nn.TripletMarginLoss()(torch.zeros(1, 2), torch.zeros(1, 2),
@@ -186,7 +222,16 @@ def _check_margin(loss: Module, margin: float) -> None:
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss with a distance of one's own, Euclidean by default."""
+    """TripletMarginLoss with a distance of one's own, Euclidean by default.
+
+    Shapes (N, *), the same for all three; without reduction the result has that of the distances.
+
+    >>> import flambeau as torch
+    >>> far = lambda x, y: (x - y).abs().sum(-1)
+    >>> loss = torch.nn.TripletMarginWithDistanceLoss(distance_function=far)
+    >>> loss(torch.tensor([[0.]]), torch.tensor([[1.]]), torch.tensor([[1.5]]))
+    tensor(0.5000)
+    """
 
     __constants__ = ["margin", "swap", "reduction"]
 

@@ -13,7 +13,12 @@ from flambeau.nn.parameter import empty_parameter
 
 
 class LocalResponseNorm(Module):
-    """Divide by (k + alpha · mean of squares over `size` neighbouring channels)^beta."""
+    """Divide by (k + alpha · mean of squares over `size` neighbouring channels)^beta.
+
+    >>> import flambeau as torch
+    >>> torch.nn.LocalResponseNorm(3)(torch.ones(1, 4, 2, 2)).shape
+    torch.Size([1, 4, 2, 2])
+    """
 
     __constants__ = ["size", "alpha", "beta", "k"]
     size: int
@@ -36,7 +41,12 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """Local response normalization of (N, C, H, W) whose window is cut at the first channel."""
+    """Local response normalization of (N, C, H, W) whose window is cut at the first channel.
+
+    >>> import flambeau as torch
+    >>> torch.nn.CrossMapLRN2d(3)(torch.ones(1, 4, 2, 2)).shape
+    torch.Size([1, 4, 2, 2])
+    """
 
     size: int
     alpha: float

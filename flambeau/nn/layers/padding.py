@@ -50,13 +50,23 @@ class CircularPad1d(_CircularPadNd):
 
 
 class CircularPad2d(_CircularPadNd):
-    """Circular padding of (N, C, H, W) or (C, H, W)."""
+    """Circular padding of (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.CircularPad2d((1, 0, 0, 0))(torch.tensor([[[1., 2., 3.]]]))
+    tensor([[[3., 1., 2., 3.]]])
+    """
 
     _dims = 2
 
 
 class CircularPad3d(_CircularPadNd):
-    """Circular padding of (N, C, D, H, W) or (C, D, H, W)."""
+    """Circular padding of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.CircularPad3d(1)(torch.ones(1, 1, 2, 2, 2)).shape
+    torch.Size([1, 1, 4, 4, 4])
+    """
 
     _dims = 3
 
@@ -90,19 +100,34 @@ class ConstantPad1d(_ConstantPadNd):
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Padding of the last two dims with one value."""
+    """Padding of the last two dims with one value.
+
+    >>> import flambeau as torch
+    >>> torch.nn.ConstantPad2d((1, 1, 0, 0), 7.)(torch.tensor([[[1., 2.]]]))
+    tensor([[[7., 1., 2., 7.]]])
+    """
 
     _dims = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Padding of the last three dims with one value."""
+    """Padding of the last three dims with one value.
+
+    >>> import flambeau as torch
+    >>> torch.nn.ConstantPad3d(1, 7.)(torch.ones(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     _dims = 3
 
 
 class ZeroPad1d(ConstantPad1d):
-    """Padding of the last dim with zeros."""
+    """Padding of the last dim with zeros.
+
+    >>> import flambeau as torch
+    >>> torch.nn.ZeroPad1d((1, 2))(torch.ones(1, 2))
+    tensor([[0., 1., 1., 0., 0.]])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -127,7 +152,12 @@ class ZeroPad2d(ConstantPad2d):
 
 
 class ZeroPad3d(ConstantPad3d):
-    """Padding of the last three dims with zeros."""
+    """Padding of the last three dims with zeros.
+
+    >>> import flambeau as torch
+    >>> torch.nn.ZeroPad3d(1)(torch.ones(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -155,13 +185,23 @@ class ReflectionPad1d(_ReflectionPadNd):
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """Mirror padding of (N, C, H, W) or (C, H, W)."""
+    """Mirror padding of (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ReflectionPad2d((2, 0, 0, 0))(torch.tensor([[[1., 2., 3.]]]))
+    tensor([[[3., 2., 1., 2., 3.]]])
+    """
 
     _dims = 2
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """Mirror padding of (N, C, D, H, W) or (C, D, H, W)."""
+    """Mirror padding of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ReflectionPad3d(1)(torch.ones(1, 1, 2, 2, 2)).shape
+    torch.Size([1, 1, 4, 4, 4])
+    """
 
     _dims = 3
 
@@ -185,12 +225,22 @@ class ReplicationPad1d(_ReplicationPadNd):
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """Edge padding of (N, C, H, W) or (C, H, W)."""
+    """Edge padding of (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ReplicationPad2d((2, 0, 0, 0))(torch.tensor([[[1., 2., 3.]]]))
+    tensor([[[1., 1., 1., 2., 3.]]])
+    """
 
     _dims = 2
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """Edge padding of (N, C, D, H, W) or (C, D, H, W)."""
+    """Edge padding of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ReplicationPad3d(1)(torch.ones(1, 1, 2, 2, 2)).shape
+    torch.Size([1, 1, 4, 4, 4])
+    """
 
     _dims = 3

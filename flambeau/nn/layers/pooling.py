@@ -89,7 +89,12 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The largest value of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The largest value of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.MaxPool3d(2)(torch.ones(1, 3, 4, 8, 8)).shape
+    torch.Size([1, 3, 2, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool3d(
@@ -120,7 +125,14 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Put pooled values back at their indices, zeros elsewhere: (N, C, L) or (C, L)."""
+    """Put pooled values back at their indices, zeros elsewhere: (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> pool = torch.nn.MaxPool1d(2, return_indices=True)
+    >>> values, places = pool(torch.tensor([[1., 3., 7., 5.]]))
+    >>> torch.nn.MaxUnpool1d(2)(values, places)
+    tensor([[0., 3., 7., 0.]])
+    """
 
     _dims = 1
 
@@ -133,7 +145,14 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Put pooled values back at their indices, zeros elsewhere: (N, C, H, W) or (C, H, W)."""
+    """Put pooled values back at their indices, zeros elsewhere: (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> pool = torch.nn.MaxPool2d(2, return_indices=True)
+    >>> torch.nn.MaxUnpool2d(2)(*pool(torch.arange(4.).reshape(1, 2, 2)))
+    tensor([[[0., 0.],
+             [0., 3.]]])
+    """
 
     _dims = 2
 
@@ -146,7 +165,13 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Put pooled values back at their indices, zeros elsewhere: (N, C, D, H, W), (C, D, H, W)."""
+    """Put pooled values back at their indices, zeros elsewhere: (N, C, D, H, W), (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> pool = torch.nn.MaxPool3d(2, return_indices=True)
+    >>> torch.nn.MaxUnpool3d(2)(*pool(torch.ones(1, 1, 2, 2, 2))).shape
+    torch.Size([1, 1, 2, 2, 2])
+    """
 
     _dims = 3
 
@@ -251,7 +276,12 @@ class AvgPool2d(_AvgPoolWithDivisor):
 
 
 class AvgPool3d(_AvgPoolWithDivisor):
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.AvgPool3d(2)(torch.ones(1, 3, 4, 8, 8)).shape
+    torch.Size([1, 3, 2, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(
@@ -287,7 +317,12 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """Power-average pooling of (N, C, L) or (C, L)."""
+    """Power-average pooling of (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[3., 4., 6., 8.]]))
+    tensor([[ 5., 10.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(
@@ -296,7 +331,12 @@ class LPPool1d(_LPPoolNd):
 
 
 class LPPool2d(_LPPoolNd):
-    """Power-average pooling of (N, C, H, W) or (C, H, W)."""
+    """Power-average pooling of (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.LPPool2d(2, 2)(torch.ones(1, 3, 4, 4)).shape
+    torch.Size([1, 3, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(
@@ -305,7 +345,12 @@ class LPPool2d(_LPPoolNd):
 
 
 class LPPool3d(_LPPoolNd):
-    """Power-average pooling of (N, C, D, H, W) or (C, D, H, W)."""
+    """Power-average pooling of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 3, 4, 4, 4)).shape
+    torch.Size([1, 3, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(
@@ -329,7 +374,12 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Max pooling of (N, C, L) or (C, L) to a length."""
+    """Max pooling of (N, C, L) or (C, L) to a length.
+
+    >>> import flambeau as torch
+    >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[1., 3., 7., 5.]]))
+    tensor([[3., 7.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
@@ -348,7 +398,12 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Max pooling of (N, C, D, H, W) or (C, D, H, W) to a size; None keeps a dim."""
+    """Max pooling of (N, C, D, H, W) or (C, D, H, W) to a size; None keeps a dim.
+
+    >>> import flambeau as torch
+    >>> torch.nn.AdaptiveMaxPool3d(2)(torch.ones(1, 3, 4, 8, 8)).shape
+    torch.Size([1, 3, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
@@ -392,7 +447,12 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Average pooling of (N, C, D, H, W) or (C, D, H, W) to a size; None keeps a dim."""
+    """Average pooling of (N, C, D, H, W) or (C, D, H, W) to a size; None keeps a dim.
+
+    >>> import flambeau as torch
+    >>> torch.nn.AdaptiveAvgPool3d((None, 2, 2))(torch.ones(1, 3, 4, 8, 8)).shape
+    torch.Size([1, 3, 4, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
@@ -433,7 +493,12 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """Fractional max pooling of (N, C, H, W) or (C, H, W)."""
+    """Fractional max pooling of (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.FractionalMaxPool2d(2, output_size=3)(torch.ones(1, 4, 8, 8)).shape
+    torch.Size([1, 4, 3, 3])
+    """
 
     _dims = 2
 
@@ -449,7 +514,12 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """Fractional max pooling of (N, C, D, H, W) or (C, D, H, W)."""
+    """Fractional max pooling of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.FractionalMaxPool3d(2, output_ratio=0.5)(torch.ones(1, 4, 8, 8, 8)).shape
+    torch.Size([1, 4, 4, 4, 4])
+    """
 
     _dims = 3
 

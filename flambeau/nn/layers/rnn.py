@@ -44,9 +44,17 @@ class Weights:
 class RNNBase(Module):
     """What the recurrent layers share. All weights start uniform on ±1/sqrt(hidden_size).
 
+    Shapes: input (L, N, input), or (N, L, input) with `batch_first`, or (L, input).
+
     Layer k has `weight_ih_lk` (gates · hidden, input), `weight_hh_lk` (gates · hidden, hidden),
     `bias_ih_lk`, `bias_hh_lk` and, with `proj_size`, `weight_hr_lk` (proj, hidden); the other
     direction has the same with the ending `_reverse`.
+
+    >>> import flambeau as torch
+    >>> isinstance(torch.nn.LSTM(3, 4), torch.nn.RNNBase)
+    True
+    >>> [tuple(w.shape) for w in torch.nn.RNNBase("LSTM", 3, 4).parameters()]
+    [(16, 3), (16, 4), (16,), (16,)]
     """
 
     __constants__ = [
@@ -391,6 +399,9 @@ class RNN(RNNBase):
 
 class GRU(RNNBase):
     """Gated recurrent units (Cho et al., 2014).
+
+    Shapes: input (L, N, I), or (N, L, I) with `batch_first`, or (L, I); output (L, N, H), state
+    (layers, N, H).
 
     Arguments: input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, device=None, dtype=None.

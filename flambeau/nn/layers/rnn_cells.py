@@ -13,7 +13,16 @@ from flambeau.nn.parameter import empty_parameter
 
 
 class RNNCellBase(Module):
-    """What the cells share. All weights start uniform on ±1/sqrt(hidden_size)."""
+    """What the cells share. All weights start uniform on ±1/sqrt(hidden_size).
+
+    Shapes: input (N, I) or (I,), state (N, H) or (H,).
+
+    >>> import flambeau as torch
+    >>> issubclass(torch.nn.GRUCell, torch.nn.RNNCellBase)
+    True
+    >>> torch.nn.RNNCellBase(3, 4, bias=False, num_chunks=1).weight_ih.shape
+    torch.Size([4, 3])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
     input_size: int
@@ -148,6 +157,8 @@ class GRUCell(RNNCellBase):
 
 class LSTMCell(RNNCellBase):
     """One step of an LSTM; the state, and what is returned, is (h, c).
+
+    Shapes: input (N, I) or (I,), h and c (N, H) or (H,).
 
     >>> import flambeau as torch
     >>> h, c = torch.nn.LSTMCell(3, 5)(torch.ones(2, 3))

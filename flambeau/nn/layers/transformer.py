@@ -52,7 +52,15 @@ NESTED_CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 class TransformerEncoder(Module):
-    """Copies of an encoder layer, one after another, and a norm at the end if given."""
+    """Copies of an encoder layer, one after another, and a norm at the end if given.
+
+    Takes shape (S, N, E), or (N, S, E) with `batch_first`; the result has the same.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    >>> torch.nn.TransformerEncoder(layer, 2)(torch.ones(1, 5, 8)).shape
+    torch.Size([1, 5, 8])
+    """
 
     __constants__ = ["norm"]
 
@@ -114,7 +122,15 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Copies of a decoder layer, one after another, and a norm at the end if given."""
+    """Copies of a decoder layer, one after another, and a norm at the end if given.
+
+    Shapes: targets and result (T, N, E), memory (S, N, E).
+
+    >>> import flambeau as torch
+    >>> decoder = torch.nn.TransformerDecoder(torch.nn.TransformerDecoderLayer(8, 2, 16), 2)
+    >>> decoder(torch.ones(3, 1, 8), torch.ones(5, 1, 8)).shape
+    torch.Size([3, 1, 8])
+    """
 
     __constants__ = ["norm"]
 
@@ -162,6 +178,11 @@ class Transformer(Module):
     """Encoder and decoder: src (S, N, E) and tgt (T, N, E) to (T, N, E).
 
     With `batch_first` the batch dim comes first. Matrices start from `xavier_uniform_`.
+
+    >>> import flambeau as torch
+    >>> model = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+    >>> model(torch.ones(1, 5, 8), torch.ones(1, 3, 8)).shape
+    torch.Size([1, 3, 8])
     """
 
     def __init__(

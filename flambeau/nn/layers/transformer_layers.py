@@ -174,7 +174,15 @@ def _kind_of_activation(activation: Any) -> int:
 
 
 class TransformerDecoderLayer(_Layer):
-    """As the encoder's layer, with attention over the encoder's output in between."""
+    """As the encoder's layer, with attention over the encoder's output in between.
+
+    Shapes: targets and result (T, N, E), memory (S, N, E); with `batch_first` N comes first.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.TransformerDecoderLayer(8, 2, 16)
+    >>> layer(torch.ones(3, 1, 8), torch.ones(5, 1, 8)).shape
+    torch.Size([3, 1, 8])
+    """
 
     def __init__(
         self,

@@ -23,6 +23,11 @@ class DataParallel(Module, Generic[M]):
 
     Args:
         device_ids, output_device, dim: unused without GPUs.
+
+    >>> import flambeau as torch
+    >>> model = torch.nn.DataParallel(torch.nn.Linear(2, 1))
+    >>> model(torch.ones(4, 2)).shape, list(model.state_dict())
+    (torch.Size([4, 1]), ['module.weight', 'module.bias'])
     """
 
     module: M

@@ -34,7 +34,12 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all tensors together, as if they were one vector."""
+    """The norm of all tensors together, as if they were one vector.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.get_total_norm([torch.tensor([3.]), torch.tensor([[4.]])])
+    tensor(5.)
+    """
     tensors = _as_list(tensors)
     norm_type = float(norm_type)
     if not tensors:
@@ -62,7 +67,15 @@ def clip_grads_with_norm_(
     total_norm: Tensor,
     foreach: bool | None = None,
 ) -> None:
-    """Scale gradients in place by max_norm / total_norm where that is below 1."""
+    """Scale gradients in place by max_norm / total_norm where that is below 1.
+
+    >>> import flambeau as torch
+    >>> weight = torch.nn.Parameter(torch.zeros(2))
+    >>> weight.grad = torch.tensor([3., 4.])
+    >>> torch.nn.utils.clip_grads_with_norm_([weight], 1.0, torch.tensor(5.0))
+    >>> weight.grad
+    tensor([0.6000, 0.8000])
+    """
     grads = _grads(parameters)
     max_norm = float(max_norm)
     if not grads:
@@ -117,7 +130,18 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The deprecated name of `clip_grad_norm_`."""
+    """The deprecated name of `clip_grad_norm_`.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> weight = torch.nn.Parameter(torch.zeros(2))
+    >>> weight.grad = torch.tensor([3., 4.])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     norm = torch.nn.utils.clip_grad_norm([weight], 1.0)
+    >>> norm, weight.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
+    """
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
         "`torch.nn.utils.clip_grad_norm_`.",

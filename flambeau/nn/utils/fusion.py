@@ -28,6 +28,13 @@ def fuse_conv_bn_eval(conv: ConvT, bn: Any, transpose: bool = False) -> ConvT:
 
     Raises:
         AssertionError: either of them is in training mode, or the BatchNorm has no statistics.
+
+    >>> import flambeau as torch
+    >>> conv, norm = torch.nn.Conv2d(3, 8, 3).eval(), torch.nn.BatchNorm2d(8).eval()
+    >>> one = torch.nn.utils.fuse_conv_bn_eval(conv, norm)
+    >>> x = torch.ones(1, 3, 5, 5)
+    >>> torch.allclose(one(x), norm(conv(x)), atol=1e-6)
+    True
     """
     fused = _copy_for(conv, bn)
     fused.weight, fused.bias = fuse_conv_bn_weights(
@@ -46,7 +53,14 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """(weight, bias) of the fused convolution: s w and s (b - mean) + bias_bn, s = w_bn / std."""
+    """(weight, bias) of the fused convolution: s w and s (b - mean) + bias_bn, s = w_bn / std.
+
+    >>> import flambeau as torch
+    >>> weight, zero, one = torch.ones(2, 1, 1, 1), torch.zeros(2), torch.ones(2)
+    >>> fused = torch.nn.utils.fuse_conv_bn_weights(weight, None, zero, 4 * one, 0.0, one, one)
+    >>> fused[0].flatten().tolist(), fused[1].tolist()
+    ([0.5, 0.5], [1.0, 1.0])
+    """
     dtypes = _dtypes(conv_w, conv_b)
     conv_b = ops.zeros_like(bn_rm) if conv_b is None else conv_b
     bn_w = ops.ones_like(bn_rm) if bn_w is None else bn_w
@@ -68,6 +82,13 @@ def fuse_linear_bn_eval(linear: LinearT, bn: Any) -> LinearT:
     Raises:
         AssertionError: either of them is in training mode, the BatchNorm has no statistics, or its
             number of features is neither that of the outputs nor 1.
+
+    >>> import flambeau as torch
+    >>> linear, norm = torch.nn.Linear(3, 8).eval(), torch.nn.BatchNorm1d(8).eval()
+    >>> one = torch.nn.utils.fuse_linear_bn_eval(linear, norm)
+    >>> x = torch.ones(1, 3)
+    >>> torch.allclose(one(x), norm(linear(x)), atol=1e-6)
+    True
     """
     fused = _copy_for(linear, bn, check=_check_features)
     fused.weight, fused.bias = fuse_linear_bn_weights(fused.weight, fused.bias, *_numbers_of(bn))
@@ -83,7 +104,14 @@ def fuse_linear_bn_weights(
     bn_w: Tensor,
     bn_b: Tensor,
 ) -> tuple[Parameter, Parameter]:
-    """(weight, bias) of the fused Linear: s w and s (b - mean) + bias_bn, s = w_bn / std."""
+    """(weight, bias) of the fused Linear: s w and s (b - mean) + bias_bn, s = w_bn / std.
+
+    >>> import flambeau as torch
+    >>> weight, zero, one = torch.ones(2, 1), torch.zeros(2), torch.ones(2)
+    >>> fused = torch.nn.utils.fuse_linear_bn_weights(weight, None, zero, 4 * one, 0.0, one, one)
+    >>> fused[0].flatten().tolist(), fused[1].tolist()
+    ([0.5, 0.5], [1.0, 1.0])
+    """
     dtypes = _dtypes(linear_w, linear_b)
     linear_b = ops.zeros_like(bn_rm) if linear_b is None else linear_b
     scale = bn_w * ops.rsqrt(bn_rv + bn_eps)

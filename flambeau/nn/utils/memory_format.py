@@ -14,12 +14,26 @@ M = TypeVar("M", bound=Module)
 
 
 def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """Give all Conv2d and ConvTranspose2d in a module weights of this memory format."""
+    """Give all Conv2d and ConvTranspose2d in a module weights of this memory format.
+
+    >>> import flambeau as torch
+    >>> model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 2))
+    >>> _ = torch.nn.utils.convert_conv2d_weight_memory_format(model, torch.channels_last)
+    >>> model[0].weight.stride()
+    (12, 1, 6, 3)
+    """
     return _convert(module, (Conv2d, ConvTranspose2d), memory_format)
 
 
 def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """Give all Conv3d and ConvTranspose3d in a module weights of this memory format."""
+    """Give all Conv3d and ConvTranspose3d in a module weights of this memory format.
+
+    >>> import flambeau as torch
+    >>> model = torch.nn.Sequential(torch.nn.Conv3d(3, 8, 2))
+    >>> _ = torch.nn.utils.convert_conv3d_weight_memory_format(model, torch.channels_last_3d)
+    >>> model[0].weight.stride()
+    (24, 1, 12, 6, 3)
+    """
     return _convert(module, (Conv3d, ConvTranspose3d), memory_format)
 
 

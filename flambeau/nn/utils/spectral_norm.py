@@ -229,6 +229,14 @@ def spectral_norm(
         n_power_iterations: its steps per forward.
         eps: the least norm that vectors are divided by.
         dim: the dim that counts outputs: 1 for transposed convolutions, else 0 by default.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     layer = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 3))
+    >>> sorted(layer.state_dict())
+    ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
     chosen = default_dim(module) if dim is None else dim
     SpectralNorm.apply(module, name, n_power_iterations, chosen, eps)
@@ -236,7 +244,16 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: T_module, name: str = "weight") -> T_module:
-    """Undo `spectral_norm`; the weight keeps its present value."""
+    """Undo `spectral_norm`; the weight keeps its present value.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     layer = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 3))
+    >>> list(torch.nn.utils.remove_spectral_norm(layer).state_dict())
+    ['bias', 'weight']
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

@@ -88,13 +88,30 @@ def weight_norm(module: T_module, name: str = "weight", dim: int | None = 0) -> 
 
     Args:
         dim: the dim that keeps a norm of its own per index; None: one norm over all.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 3))
+    >>> layer.weight_g.shape, layer.weight_v.shape
+    (torch.Size([3, 1]), torch.Size([3, 2]))
     """
     WeightNorm.apply(module, name, dim)
     return module
 
 
 def remove_weight_norm(module: T_module, name: str = "weight") -> T_module:
-    """Undo `weight_norm`; the weight keeps its present value."""
+    """Undo `weight_norm`; the weight keeps its present value.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # it is deprecated
+    ...     layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 3))
+    >>> sorted(torch.nn.utils.remove_weight_norm(layer).state_dict())
+    ['bias', 'weight']
+    """
     found = _keys(module, name)
     if not found:
         raise ValueError(f"weight_norm of '{name}' not found in {module}")

@@ -58,6 +58,17 @@ class LRScheduler:
         optimizer: whose groups are changed; the rates found there are kept as `initial_lr`.
         last_epoch: -1 to begin; the number of the last epoch to resume, which takes the groups'
             `initial_lr` from a loaded state (KeyError if it is missing).
+
+    >>> import flambeau as torch
+    >>> class Half(torch.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [0.5 ** self.last_epoch for _ in self.base_lrs]
+    >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = Half(optimizer)
+    >>> optimizer.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
     """
 
     _get_lr_called_within_step: bool = False

@@ -56,6 +56,19 @@ class SequentialLR(_Composed):
     """One schedule after the other; `milestones` are the epochs at which the next one starts.
 
     Every schedule starts from its own epoch 0. Making one sets the rates of the first schedule.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> warm = torch.optim.lr_scheduler.LinearLR(optimizer, 0.5, 1.0, total_iters=2)
+    >>> fall = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    >>> schedule = torch.optim.lr_scheduler.SequentialLR(optimizer, [warm, fall], milestones=[2])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.75, 1.0, 0.5]
     """
 
     def __init__(
@@ -104,7 +117,18 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """All schedules at each step, each on the rates that the one before has left."""
+    """All schedules at each step, each on the rates that the one before has left.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> halves = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    >>> tenths = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.1)
+    >>> both = torch.optim.lr_scheduler.ChainedScheduler([halves, tenths])
+    >>> optimizer.step()
+    >>> both.step()
+    >>> both.get_last_lr()
+    [0.05]
+    """
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None

@@ -23,6 +23,14 @@ class ReduceLROnPlateau(LRScheduler):
     `threshold`: a share of the best ("rel"), or absolute ("abs"). After a reduction, `cooldown`
     epochs are not counted. No rate goes below `min_lr` (one number, or one per group), and a
     change of at most `eps` is left out.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+    >>> for loss in (5.0, 5.0, 5.0):
+    ...     schedule.step(loss)
+    >>> schedule.get_last_lr()
+    [0.1]
     """
 
     def __init__(

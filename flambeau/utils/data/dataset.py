@@ -20,6 +20,15 @@ class Dataset(Generic[T_co]):
 
     A subclass with `__getitems__(indices)`, which returns a list of samples, is asked for all
     samples of a batch at once.
+
+    >>> import flambeau as torch
+    >>> class Squares(torch.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 4
+    ...     def __getitem__(self, index):
+    ...         return index ** 2
+    >>> list(torch.utils.data.DataLoader(Squares(), batch_size=2))
+    [tensor([0, 1]), tensor([4, 9])]
     """
 
     def __getitem__(self, index: Any) -> T_co:
@@ -34,6 +43,13 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 
     Every worker iterates over a copy of its own, so `__iter__` has to choose the samples that are
     this worker's (`get_worker_info`); samples that several workers give are reported.
+
+    >>> import flambeau as torch
+    >>> class Count(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(3))
+    >>> list(torch.utils.data.DataLoader(Count(), batch_size=2))
+    [tensor([0, 1]), tensor([2])]
     """
 
     def __add__(self, other: Dataset[Any]) -> ChainDataset:  # type: ignore[override]
@@ -159,7 +175,16 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Iterable datasets one after the other."""
+    """Iterable datasets one after the other.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils.data import ChainDataset, IterableDataset
+    >>> class Count(IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(2))
+    >>> list(ChainDataset([Count(), Count()]))
+    [0, 1, 0, 1]
+    """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = datasets

@@ -18,6 +18,11 @@ class DistributedSampler(Sampler[int]):
     Raises:
         ValueError: `rank` is not between 0 and `num_replicas` - 1; or one of them is missing, and
             there is no process group to ask.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils.data import DistributedSampler
+    >>> list(DistributedSampler(range(6), num_replicas=2, rank=1, shuffle=False))
+    [1, 3, 5]
     """
 
     def __init__(self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None,

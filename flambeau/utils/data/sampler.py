@@ -12,7 +12,20 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """The base of all samplers: iterable over indices, or over lists of them."""
+    """The base of all samplers: iterable over indices, or over lists of them.
+
+    >>> import flambeau as torch
+    >>> class Backwards(torch.utils.data.Sampler):
+    ...     def __init__(self, data):
+    ...         self.data = data
+    ...     def __len__(self):
+    ...         return len(self.data)
+    ...     def __iter__(self):
+    ...         return iter(reversed(range(len(self.data))))
+    >>> data = [10, 20, 30]
+    >>> list(torch.utils.data.DataLoader(data, sampler=Backwards(data), batch_size=3))
+    [tensor([30, 20, 10])]
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError

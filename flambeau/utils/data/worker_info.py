@@ -29,7 +29,12 @@ _CURRENT = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker in which the caller runs; None outside of workers."""
+    """The worker in which the caller runs; None outside of workers.
+
+    >>> import flambeau as torch
+    >>> torch.utils.data.get_worker_info() is None
+    True
+    """
     return getattr(_CURRENT, "info", None)
 
 

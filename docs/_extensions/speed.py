@@ -1,0 +1,138 @@
+"""How fast operators are, beside PyTorch, on the machine that builds the site.
+
+Each library is timed by `stopwatch.py` in a process of its own. The times are kept in
+`docs/reference/speed.json`: a build takes them from there, until the file is deleted or another
+flambeau is built. Where PyTorch is not installed, pages give flambeau's times alone.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from stopwatch import SIZES
+
+from flambeau._ops.table.op import Op
+from flambeau._ops.table.schema import REQUIRED
+
+MEASURED = ("pointwise", "rows", "kernel", "view")
+Times = dict[str, Any]
+
+
+def arguments(op: Op) -> list[Any] | None:
+    """What to call a row with: tensors, and the last dim; None where it needs something else."""
+    given: list[Any] = []
+    for argument in op.schema.arguments:
+        if argument.default is not REQUIRED:
+            break
+        if argument.is_tensor and not argument.is_list and len(given) < 2:
+            given.append("xy"[len(given)])
+        elif argument.name == "dim" and argument.type == "int":
+            given.append([-1] if argument.is_list else -1)
+        else:
+            return None
+    return given or None
+
+
+def calls(rows: Iterable[tuple[str, list[Op]]]) -> dict[str, list[Any]]:
+    """The calls to time, by the name below `torch`; of several rows the first that can be called."""
+    found = {}
+    for name, ops in rows:
+        usable = [given for op in ops if op.kind in MEASURED and (given := arguments(op))]
+        if usable:
+            found[name] = usable[0]
+    return found
+
+
+def times(folder: Path, wanted: dict[str, list[Any]]) -> Times:
+    """{"flambeau": {...}, "torch": {...} or None, "machine": "..."}, measured or as kept."""
+    kept = folder / "speed.json"
+    if kept.exists():
+        found: Times = json.loads(kept.read_text(encoding="utf-8"))
+        if found["calls"] == wanted:
+            return found
+    found = {"calls": wanted, "machine": machine(), "flambeau": _timed("flambeau", wanted)}
+    found["torch"] = _timed("torch", wanted) if has_torch() else None
+    folder.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(found), encoding="utf-8")
+    return found
+
+
+def has_torch() -> bool:
+    """Whether PyTorch itself is installed beside flambeau."""
+    try:
+        return "flambeau" not in importlib.metadata.distribution("torch").version
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def machine() -> str:
+    """The processor's name, and how many there are."""
+    name = platform.processor() or platform.machine()
+    about = Path("/proc/cpuinfo")
+    if about.exists():
+        lines = about.read_text(encoding="utf-8").splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        name = names[0] if names else name
+    return f"{name}, {os.cpu_count()} logical processors"
+
+
+def _timed(library: str, wanted: dict[str, list[Any]]) -> dict[str, Any]:
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    script = Path(__file__).with_name("stopwatch.py")
+    done = subprocess.run(
+        [sys.executable, str(script), library], input=json.dumps(wanted), text=True,
+        capture_output=True, check=True, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def section(name: str, found: Times) -> list[str]:
+    """The table of one operator; nothing where it was not timed."""
+    ours = found["flambeau"]["times"].get(name)
+    if not ours:
+        return []
+    theirs = found["torch"]["times"].get(name, {}) if found["torch"] else {}
+    head = ["shape", "flambeau"]
+    if theirs:
+        head += [f"PyTorch {found['torch']['version']}", "flambeau takes"]
+    rows = [_row(size, ours, theirs) for size in SIZES if size in ours]
+    given = ", ".join(str(value) for value in found["calls"][name])
+    words = (
+        f"``{name}({given})`` of float32, on the machine that built this site: {found['machine']}."
+    )
+    if not found["torch"]:
+        words += " PyTorch was not installed there."
+    return ["", "Speed", "-----", "", words, "", *_table([head, *rows]), ""]
+
+
+def _row(size: str, ours: dict[str, float], theirs: dict[str, float]) -> list[str]:
+    cells = [f"``{list(SIZES[size])}``", words_of(ours[size])]
+    if theirs:
+        other = theirs.get(size)
+        cells += [words_of(other), f"{ours[size] / other:.2g} ×"] if other else ["—", "—"]
+    return cells
+
+
+def words_of(seconds: float) -> str:
+    """`1.25 µs`, `340 µs`, `2.1 ms`."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * scale >= 1 or unit == "µs":
+            return f"{seconds * scale:.3g} {unit}"
+    raise AssertionError("no unit")
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: auto", ""]
+    for row in rows:
+        lines += [f"   {'* -' if k == 0 else '  -'} {cell}" for k, cell in enumerate(row)]
+    return lines
