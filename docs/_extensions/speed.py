@@ -1,8 +1,9 @@
 """How fast operators are, beside PyTorch, on the machine that builds the site.
 
-Each library is timed by `stopwatch.py` in a process of its own. The times are kept in
-`docs/reference/speed.json`: a build takes them from there, until the file is deleted or another
-flambeau is built. Where PyTorch is not installed, pages give flambeau's times alone.
+A build with `FLAMBEAU_SITE_SPEEDS=1` times some 250 operators, which takes minutes: each library by
+`stopwatch.py` in a process of its own. The times are kept in `docs/reference/speed.json`, where
+later builds find them while the calls are the same; without them pages say nothing of speed. Where
+PyTorch is not installed, they give flambeau's times alone.
 """
 
 from __future__ import annotations
@@ -51,13 +52,16 @@ def calls(rows: Iterable[tuple[str, list[Op]]]) -> dict[str, list[Any]]:
     return found
 
 
-def times(folder: Path, wanted: dict[str, list[Any]]) -> Times:
-    """{"flambeau": {...}, "torch": {...} or None, "machine": "..."}, measured or as kept."""
+def times(folder: Path, wanted: dict[str, list[Any]]) -> Times | None:
+    """{"flambeau": {...}, "torch": {...} or None, "machine": "..."}, as kept, or measured if that
+    is asked for."""
     kept = folder / "speed.json"
     if kept.exists():
         found: Times = json.loads(kept.read_text(encoding="utf-8"))
         if found["calls"] == wanted:
             return found
+    if not os.environ.get("FLAMBEAU_SITE_SPEEDS"):
+        return None
     found = {"calls": wanted, "machine": machine(), "flambeau": _timed("flambeau", wanted)}
     found["torch"] = _timed("torch", wanted) if has_torch() else None
     folder.mkdir(parents=True, exist_ok=True)
