@@ -58,7 +58,7 @@ def line(name: str, it: dict[str, Any]) -> str:
 def page(found: dict[str, dict[str, Any]]) -> str:
     """Both tables."""
     lines = ["# Kernels for GPUs, assembled", "",
-             "Made by `scripts/gpu_check/assembly.py` (LLVM's PTX, ptxas); no GPU is needed for it.",
+             "Made by `scripts/gpu_check/assembly.py` (PTX by LLVM, then ptxas); it needs no GPU.",
              "", "| architecture | kernels | failed | with spills | most registers | with accesses "
              "of unknown memory |", "|---|---|---|---|---|---|"]  # fmt: skip
     lines += [summary(arch, of_arch) for arch, of_arch in found.items()]
