@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("llvmlite")  # which compiles the kernels' form for the CPU
+
 PROGRAM = Path(__file__).with_name("kernel_forms.py")
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
 TABLES = ("sin", "cos", "tan")

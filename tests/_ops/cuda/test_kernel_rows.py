@@ -13,6 +13,8 @@ import pytest
 
 from tests.random_seeds import generator
 
+pytest.importorskip("llvmlite")  # which compiles the kernels' form for the CPU
+
 PROGRAM = Path(__file__).with_name("kernel_rows.py")
 HELPERS = ("drawn", "compare", "same", "with_gradients", "is_float", "weights_of", "main")
 

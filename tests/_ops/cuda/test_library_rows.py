@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("llvmlite")  # which compiles the kernels' form for the CPU
+
 PROGRAM = Path(__file__).with_name("library_rows.py")
 HELPERS = ("drawn", "same_on_both", "parts", "weights_of", "main", "error", "close")
 
