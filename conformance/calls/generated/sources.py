@@ -79,7 +79,10 @@ def value_at(path: str, library: Any) -> Any:
     """What a path names in a library; None where there is nothing."""
     value: Any = library
     for part in path.removeprefix("torch.").split("."):
-        value = getattr(value, part, None)
+        try:
+            value = getattr(value, part, None)
+        except ImportError:  # a part of the library that needs a package which is not here
+            return None
     return value
 
 

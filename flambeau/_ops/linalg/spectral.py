@@ -258,19 +258,19 @@ def hermitian_eigenvalues(a: np.ndarray, UPLO: str) -> np.ndarray:
     return fresh(kernels.eigvalsh(a, UPLO))
 
 
-@composite('linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor', autocast="cpu=float32",
-           namespace="linalg", public="eigvalsh", out_type=EXACT)  # fmt: skip
-def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+@composite('linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor', autocast="cpu=float32",
+           namespace="linalg", public="eigvalsh", method=False, out_type=EXACT)  # fmt: skip
+def eigvalsh(input: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """The eigenvalues of Hermitian matrices, rising.
 
-    Where gradients are asked for, the vectors are computed, too, and saved instead of A.
+    Where gradients are asked for, the vectors are computed, too, and saved instead of the input.
 
     >>> import flambeau as torch
     >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor([1., 2.])
     """
-    recorded = wants_grad((A,))
-    values = ops.linalg.eigh(A, UPLO)[0] if recorded else ops._linalg_eigvalsh(A, UPLO)
+    recorded = wants_grad((input,))
+    values = ops.linalg.eigh(input, UPLO)[0] if recorded else ops._linalg_eigvalsh(input, UPLO)
     return write(eigvalsh, out, values)
 
 
