@@ -207,16 +207,6 @@ def _views(result: Any, place: device) -> Any:
     return result
 
 
-def _arrays(value: Any) -> Any:
-    """An argument as kernels get it: arrays for tensors, numbers for single ones of the host."""
-    if isinstance(value, Tensor):
-        data = value._data
-        return data if isinstance(data, DeviceArray) or data.ndim else data[()]
-    if isinstance(value, (list, tuple)):
-        return [_arrays(item) for item in value]
-    return value
-
-
 class Write:
     """What is known of a row's form in place."""
 
