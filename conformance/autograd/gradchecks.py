@@ -350,3 +350,27 @@ def deprecated_jacobians(t):
         said(by_one, lambda z: z.abs(), 0, (z,), (z.abs(),), 1e-6, is_forward_ad=True),
         said(by_one, lambda z: z * 2, 0, (z,), (z * 2,), 1e-6),
     ]
+
+
+def takes_as_many_random_numbers(t):
+    """A program's numbers after a check are those that it has under the other library."""
+    x = t.arange(1.0, 5.0, dtype=t.float64).requires_grad_()
+    y = t.ones(4, dtype=t.float64, requires_grad=True)
+
+    def two(x, y):
+        return x * y, (y * 2).view(2, 2).sum(0)
+
+    def after(check, **options):
+        t.manual_seed(1)
+        check(two, (x, y), **options)
+        return t.randint(1 << 30, (1,)).item()
+
+    once, twice = t.autograd.gradcheck, t.autograd.gradgradcheck
+    return [
+        after(once), after(once, fast_mode=True), after(once, check_batched_grad=True),
+        after(once, check_forward_ad=True),
+        after(once, check_forward_ad=True, check_batched_forward_grad=True),
+        after(twice), after(twice, fast_mode=True),
+        after(twice, gen_non_contig_grad_outputs=True), after(twice, check_batched_grad=True),
+        after(lambda f, xs: twice(lambda x: x * (1 + 1j), xs[:1])),
+    ]  # fmt: skip

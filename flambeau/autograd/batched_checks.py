@@ -17,7 +17,7 @@ import numpy as np
 
 from flambeau._core.generator import default_generator
 from flambeau._core.modes import Observer, observing
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import grad
 from flambeau.autograd.backward_checks import GradcheckError
 
@@ -71,9 +71,8 @@ class BatchRefused(RuntimeError):
 
 def check_batched(outputs: list[Tensor], inputs: list[Tensor]) -> None:
     """Each output's backward could run for a batch of gradients. GradcheckError otherwise."""
-    drawn = np.random.default_rng(0)
     for output in outputs:
-        start = wrap(drawn.standard_normal(output._data.shape).astype(output._data.dtype))
+        start, _ = directions(output)
         before = default_generator.get_state()
         try:
             with Following(start):
@@ -82,6 +81,12 @@ def check_batched(outputs: list[Tensor], inputs: list[Tensor]) -> None:
             raise GradcheckError(FAILED.format(error)) from error
         if not np.array_equal(before, default_generator.get_state()):
             raise GradcheckError(FAILED.format(NO_DRAWING))
+
+
+def directions(like: Tensor) -> list[Tensor]:
+    """Two drawn gradients or tangents of a tensor: as many numbers as PyTorch takes of the
+    global generator."""
+    return [like.detach().clone().normal_() for _ in range(2)]
 
 
 class Following(observing):

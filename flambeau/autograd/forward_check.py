@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import forward_ad
 from flambeau.autograd.backward_checks import GradcheckError
-from flambeau.autograd.batched_checks import NO_DRAWING
+from flambeau.autograd.batched_checks import NO_DRAWING, directions
 from flambeau.autograd.batches import REFUSED, batched
 from flambeau.autograd.graph import tools
 from flambeau.autograd.jacobians import numerical, outputs_of, real_parts
@@ -112,9 +112,8 @@ def _shown(found: forward_ad.UnpackedDualTensor) -> Any:
 def check_batched_forward(func: Callable[..., Any], inputs: tuple[Any, ...],
                           wanted: list[Tensor]) -> None:  # fmt: skip
     """Derivatives in two directions at once are those in each of them. GradcheckError otherwise."""
-    drawn = np.random.default_rng(0)
     for x in wanted:
-        both = [_drawn(drawn, x) for _ in range(2)]
+        both = directions(x)
         alone = [_derivatives(func, inputs, {id(x): each}, rest=False) for each in both]
         try:
             together = _batched_derivatives(func, inputs, x, both)
@@ -138,11 +137,6 @@ def _batched_derivatives(func: Callable[..., Any], inputs: tuple[Any, ...], x: A
         found = [each.tangent for each in _derivatives(func, inputs, {id(x): tangent}, rest=False)]
         examples = [None if each is None else level.example(each) for each in found]
     return [e.value if e is not None and e.is_batched else None for e in examples]
-
-
-def _drawn(drawn: np.random.Generator, x: Any) -> Tensor:
-    data = drawn.standard_normal(x._data.shape).astype(x._data.dtype)
-    return wrap(data)
 
 
 def _units(x: Any) -> Iterator[Tensor]:

@@ -337,13 +337,8 @@ def gradgradcheck(
 
 
 def _random_start(output: Tensor, with_gaps: bool) -> Tensor:
-    generator = np.random.default_rng(0)
-    values: Any = generator.random(output._data.shape) + 0.1
-    if output._data.dtype.kind in "cW":
-        values = values + 1j * generator.random(output._data.shape)
-    data = np.asarray(values, output._data.dtype)
-    if with_gaps and data.size > 1:
-        data = np.repeat(data, 2, axis=-1)[..., ::2]
-    result = wrap(data)
-    result._requires_grad = True
-    return result
+    """Numbers of the global generator, as many as PyTorch takes of it."""
+    from flambeau.testing import make_tensor
+
+    return make_tensor(output.shape, dtype=output.dtype, device=output.device, low=-1, high=1,
+                       noncontiguous=with_gaps, requires_grad=True)  # fmt: skip
