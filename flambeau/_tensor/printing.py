@@ -156,25 +156,24 @@ def format_tensor(
     return with_suffixes(prefix + contents, suffixes, indent, options.linewidth)
 
 
-def format_sparse(indices: np.ndarray, values: np.ndarray, suffixes: list[str]) -> str:
+def format_sparse(parts: dict[str, np.ndarray], suffixes: list[str]) -> str:
     """The text of a sparse tensor: `tensor(indices=tensor(..), values=tensor(..), ..)`.
 
     Args:
-        indices: [sparse_dim, nnz].
-        values: [nnz, dense sizes].
+        parts: the arrays that it is made of, by name; values come last.
         suffixes: what follows, on a new line: `size=(2, 3)`, `nnz=3`, ...
     """
     options = _current.options
     start = "tensor("
     margin = " " * len(start)
-    parts = []
-    for name, data in (("indices", indices), ("values", values)):
+    texts = []
+    for name, data in parts.items():
         prefix = f"{name}=tensor("
         inside = f"[], size={data.shape}"
         if data.size:
             inside = _contents(data, len(start + prefix), options)
-        parts.append(f"{prefix}{inside})")
-    text = start + f",\n{margin}".join(parts)
+        texts.append(f"{prefix}{inside})")
+    text = start + f",\n{margin}".join(texts)
     return with_suffixes(text, suffixes, len(start), options.linewidth, new_line=True)
 
 
