@@ -74,7 +74,7 @@ FILES = {
         "_check_is_size "
         "_check_with _check_tensor_all _check_tensor_all_with _assert_async"
     ),
-    "sparse.functions": "spmm dsmm",
+    "sparse.functions": "spmm dsmm hspmm smm sspaddmm",
     "func.batched": "vmap",
     "library.overloads": "ops Tag",
     "serialization": "save load",

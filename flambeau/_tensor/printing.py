@@ -156,12 +156,12 @@ def format_tensor(
     return with_suffixes(prefix + contents, suffixes, indent, options.linewidth)
 
 
-def format_sparse(parts: dict[str, np.ndarray], suffixes: list[str]) -> str:
+def format_sparse(parts: dict[str, np.ndarray], suffixes: list[str], new_line: bool = True) -> str:
     """The text of a sparse tensor: `tensor(indices=tensor(..), values=tensor(..), ..)`.
 
     Args:
         parts: the arrays that it is made of, by name; values come last.
-        suffixes: what follows, on a new line: `size=(2, 3)`, `nnz=3`, ...
+        suffixes: what follows, on a new line unless told otherwise: `size=(2, 3)`, `nnz=3`, ...
     """
     options = _current.options
     start = "tensor("
@@ -174,7 +174,7 @@ def format_sparse(parts: dict[str, np.ndarray], suffixes: list[str]) -> str:
             inside = _contents(data, len(start + prefix), options)
         texts.append(f"{prefix}{inside})")
     text = start + f",\n{margin}".join(texts)
-    return with_suffixes(text, suffixes, len(start), options.linewidth, new_line=True)
+    return with_suffixes(text, suffixes, len(start), options.linewidth, new_line=new_line)
 
 
 def _size_is_shown(data: np.ndarray, options: PrintOptions) -> bool:

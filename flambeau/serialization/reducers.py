@@ -9,7 +9,7 @@ from typing import Any
 
 from flambeau._core.device import CPU, device
 from flambeau._core.generator import Generator
-from flambeau._core.layout import Size, contiguous_strides, layout
+from flambeau._core.layout import Size, contiguous_strides, layout, strided
 from flambeau._runtime.cpu import address
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, class_of, memory_of, storage_of, strides_of, wrap
@@ -48,7 +48,7 @@ def _reduces_itself(cls: type) -> bool:
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     """The call that rebuilds a tensor, as torch writes it."""
-    if tensor.is_sparse:
+    if tensor.layout is not strided:
         return reduce_sparse(tensor) if not tensor._is_param else _reduce_parameter(tensor, {})
     if hasattr(type(tensor), "materialize"):  # a lazy module's parameter that has no shape yet
         return type(tensor), (tensor.requires_grad,)
@@ -63,7 +63,8 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
 
 def _reduce_parameter(tensor: Tensor, state: dict[str, Any]) -> tuple[Any, ...]:
     requires_grad = tensor.requires_grad
-    plain = tensor.detach() if tensor.is_sparse else Detached(tensor)  # type: ignore[attr-defined]
+    is_plain = tensor.layout is strided
+    plain = Detached(tensor) if is_plain else tensor.detach()  # type: ignore[attr-defined]
     arguments: tuple[Any, ...] = (plain, requires_grad, OrderedDict())
     if not state:
         return rebuild.rebuild_parameter, arguments

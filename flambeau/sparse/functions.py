@@ -25,6 +25,79 @@ def spmm(input: Any, mat2: Any) -> Any:
 dsmm = spmm
 
 
+def hspmm(mat1: Any, mat2: Any) -> SparseTensor:
+    """The product of a sparse [N, K] and a dense [K, M] as a hybrid sparse tensor: its first dim is
+    sparse, and rows that no entry of `mat1` reaches are left out.
+
+    >>> import flambeau as torch
+    >>> torch.hspmm(torch.tensor([[0., 0.], [0., 2.]]).to_sparse(), torch.ones(2, 3)).values()
+    tensor([[2., 2., 2.]])
+    """
+    mat1 = _matrix("hspmm", mat1, mat2).coalesce()  # type: ignore[attr-defined]
+    rows, columns = mat1.indices()
+    kept, group = ops.unique_consecutive(rows, return_inverse=True)
+    parts = ops.index_select(mat2, 0, columns) * mat1.values().unsqueeze(1)
+    values = ops.new_zeros(parts, (kept.shape[0], mat2.shape[1])).index_add(0, group, parts)
+    size = (mat1.shape[0], mat2.shape[1])
+    return ops.sparse_coo_tensor(kept[None], values, size, is_coalesced=True)
+
+
+def smm(input: Any, mat: Any) -> SparseTensor:
+    """The product of a sparse [N, K] and a dense [K, M] as a sparse tensor with all elements of the
+    rows that entries of `input` reach.
+
+    >>> import flambeau as torch
+    >>> torch.smm(torch.eye(2).to_sparse(), torch.ones(2, 2))._nnz()
+    4
+    """
+    return _spread(hspmm(input, mat))
+
+
+def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> SparseTensor:
+    """`beta * input + alpha * (mat1 @ mat2)` for sparse `input` and `mat1` and a dense `mat2`; the
+    result is sparse and not coalesced.
+
+    >>> import flambeau as torch
+    >>> eye = torch.eye(2).to_sparse()
+    >>> torch.sspaddmm(eye, eye, torch.ones(2, 2), alpha=3).to_dense()
+    tensor([[4., 3.],
+            [3., 4.]])
+    """
+    if not isinstance(input, SparseTensor):
+        raise NotImplementedError(
+            "Could not run 'aten::sspaddmm' with arguments from the 'CPU' backend."
+        )
+    product = _spread(hspmm(mat1, mat2))
+    indices = ops.cat([input._indices(), product._indices()], 1)
+    entries = ops.cat([input._entries * beta, product._entries * alpha])  # type: ignore[operator]
+    return ops.sparse_coo_tensor(indices, entries, product.shape)
+
+
+def _matrix(name: str, input: Any, dense: Any) -> SparseTensor:
+    if not isinstance(input, SparseTensor) or isinstance(dense, SparseTensor):
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend."
+        )
+    if input.ndim != 2 or dense.ndim != 2:
+        raise RuntimeError(
+            f"{name}: matrices expected, got {input.ndim}D and {dense.ndim}D tensors"
+        )
+    if input.shape[1] != dense.shape[0]:
+        raise RuntimeError(f"{name}: Argument #3: Expected dim 0 size {input.shape[1]}, got "
+                           f"{dense.shape[0]}")  # fmt: skip
+    return input
+
+
+def _spread(hybrid: SparseTensor) -> SparseTensor:
+    """A matrix with sparse rows as one whose elements are all sparse."""
+    indices: Any = hybrid._indices()
+    rows, width = indices[0], hybrid.shape[1]
+    columns = ops.arange(width).repeat(rows.shape[0])
+    indices = ops.stack([rows.repeat_interleave(width), columns])
+    values = ops.reshape(hybrid._entries, (-1,))
+    return ops.sparse_coo_tensor(indices, values, hybrid.shape, is_coalesced=True)
+
+
 def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The softmax along a dim over the elements that are there: others count as minus infinity.
 

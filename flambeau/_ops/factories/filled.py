@@ -88,6 +88,10 @@ class OtherLayout(NotImplementedError):
 
 def _sparse(shape: Any, dtype: Any, layout: Any, requires_grad: bool, error: Exception) -> Any:
     """A sparse tensor without entries, where that layout is asked for; else the error."""
+    if layout in COMPRESSED and len(shape) >= 2:
+        from flambeau._ops.sparse.compressed_constructors import empty_of
+
+        return empty_of(shape, dtype or dt.default_dtype(), layout).requires_grad_(requires_grad)
     if layout is not lay.sparse_coo:
         raise error from None
     from flambeau._ops.sparse.constructors import sparse_coo_tensor
@@ -96,8 +100,17 @@ def _sparse(shape: Any, dtype: Any, layout: Any, requires_grad: bool, error: Exc
     return sparse_coo_tensor.body(size=shape, dtype=dtype, device=CPU, requires_grad=requires_grad)
 
 
-def _sparse_like(tensor: Any, dtype: Any, device: Any) -> Any:
-    """A sparse tensor without entries, for another sparse tensor."""
+COMPRESSED = (lay.sparse_csr, lay.sparse_csc)
+"""Layouts whose tensors can be made without entries: blocks have no size of their own."""
+
+
+def _sparse_like(tensor: Any, dtype: Any, device: Any, number: Any = 0) -> Any:
+    """A sparse tensor without entries, for another sparse tensor; of compressed layouts with
+    `number` at its places."""
+    if tensor.layout is not lay.sparse_coo:
+        from flambeau._ops.sparse.compressed_methods import like as like_compressed
+
+        return like_compressed(tensor, number, dtype, device)
     from flambeau._ops.sparse.methods import like
 
     return like(tensor, dtype, device)
@@ -544,7 +557,12 @@ def ones_like(
     """
     if pin_memory is not False:
         refuse_pinned("ones_like", pin_memory)
-    data = _like(input, dtype, layout, device, memory_format, 1, fills=True)
+    try:
+        data = _like(input, dtype, layout, device, memory_format, 1, fills=True)
+    except NotStrided:
+        if input.layout is lay.sparse_coo:
+            raise
+        return _sparse_like(input, dtype, device, 1)  # type: ignore[no-any-return]
     return finish(data, requires_grad)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core.device import CPU, Cuda, check_available, check_pin
-from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._ops.factories.filled import shape_of
 from flambeau._ops.sparse import table
 from flambeau._ops.sparse.entries import check_places, is_ascending, numbers_of
@@ -194,18 +193,20 @@ def to_sparse(
     """The slices that hold something other than 0, as a coalesced sparse tensor.
 
     The first `sparse_dim` dims are sparse, or all but the last `dense_dim`, all if neither is
-    given. Asked for `torch.strided`, this tensor.
+    given. Asked for `torch.strided`, this tensor; for a compressed layout, one of that, as
+    `to_sparse_csr` and its kin.
 
     Raises:
         RuntimeError: there are not so many dims.
-        NotImplementedInFlambeau: another layout than `torch.sparse_coo` is asked for.
     """
     if isinstance(sparse_dim, lay.layout):
         sparse_dim, layout = None, sparse_dim
     if layout is lay.strided:
         return self
     if layout is not None and layout is not lay.sparse_coo:
-        raise NotImplementedInFlambeau(not_implemented_text(f"Tensor.to_sparse to {layout}"))
+        from flambeau._ops.sparse.compressing import to_layout
+
+        return to_layout(self, layout, blocksize, dense_dim)  # type: ignore[no-any-return]
     if blocksize is not None:
         raise RuntimeError("dense_to_sparse: conversion from Strided to Sparse with blocksize "
                            "argument given is not supported")  # fmt: skip

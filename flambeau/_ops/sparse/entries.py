@@ -11,6 +11,7 @@ from flambeau._core import modes
 from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._ops.sparse.table import method, on_sparse
 from flambeau._ops.table.namespace import ops
+from flambeau._tensor.compressed import CompressedTensor
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.sparse import SparseTensor, alias, sparse_tensor
 from flambeau._tensor.tensor import Tensor, provides, wrap
@@ -102,8 +103,12 @@ def read_at(dense: Any, mask: SparseTensor) -> Any:
 
 
 @method
-def sparse_mask(self: Any, mask: SparseTensor) -> SparseTensor:
+def sparse_mask(self: Any, mask: Any) -> Any:
     """A sparse tensor with the places of `mask` and this tensor's values there."""
+    if isinstance(mask, CompressedTensor):
+        from flambeau._ops.sparse.compressed import read_at as read_at_compressed
+
+        return read_at_compressed(self, mask)
     if not isinstance(mask, SparseTensor):
         raise NotImplementedError(
             "Could not run 'aten::sparse_mask' with a mask that is not sparse."

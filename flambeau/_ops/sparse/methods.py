@@ -10,6 +10,7 @@ from flambeau._core import layout as lay
 from flambeau._core.device import check_available
 from flambeau._ops.copying.to_arguments import parse_to
 from flambeau._ops.sparse.arithmetic import is_sparse, replace
+from flambeau._ops.sparse.compressing import to_layout
 from flambeau._ops.sparse.entries import with_places
 from flambeau._ops.sparse.products import matmul as product
 from flambeau._ops.sparse.table import method, on_sparse, refusal
@@ -88,7 +89,7 @@ def to_sparse(
     if layout is lay.strided:
         return self.to_dense()
     if layout is not None and layout is not lay.sparse_coo:
-        raise NotImplementedError(f"layout {layout} is not implemented in flambeau")
+        return to_layout(self, layout, blocksize, dense_dim, "to_sparse")
     for name, value in (("blocksize", blocksize), ("dense_dim", dense_dim)):
         if value is not None:
             raise RuntimeError(f"to_sparse: conversion from Sparse to Sparse with {name} argument "

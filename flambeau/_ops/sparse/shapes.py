@@ -202,3 +202,37 @@ def resize_as_sparse_(self: SparseTensor, the_template: SparseTensor) -> SparseT
     return sparse_resize_(
         self, the_template._size, the_template.sparse_dim(), the_template.dense_dim()
     )
+
+
+@on_sparse("select.int")
+def select(tensor: SparseTensor, dim: int, index: int) -> Any:
+    """The part at one index of a dim, without the dim: sparse while a sparse dim is left."""
+    dim, count = wrap_dim(dim, tensor.ndim), tensor.sparse_dim()
+    size = tensor._size[dim]
+    if not -size <= index < size:
+        raise IndexError(f"select(): index {index} out of range for tensor of size "
+                         f"{list(tensor._size)} at dimension {dim}")  # fmt: skip
+    index %= size
+    rest = [*tensor._size[:dim], *tensor._size[dim + 1 :]]
+    if dim >= count:
+        entries = ops.select(tensor._entries, 1 + dim - count, index)
+        return sparse_tensor(alias(tensor._places), entries, rest, tensor._coalesced)
+    there = np.flatnonzero(tensor._places._data[dim] == index)
+    entries = ops.index_select(tensor._entries, 0, wrap(there))
+    if count == 1:
+        return ops.sum(entries, 0)
+    places = np.delete(tensor._places._data[:, there], dim, 0)
+    result = sparse_tensor(wrap(np.ascontiguousarray(places)), entries, rest, tensor._coalesced)
+    result._title = "SelectBackward0"
+    return result
+
+
+@method
+def __getitem__(self: SparseTensor, index: Any) -> Any:
+    result: Any = self
+    for one in index if isinstance(index, tuple) else (index,):
+        if not isinstance(one, int):
+            raise NotImplementedError("an index of a tensor of layout torch.sparse_coo is made of "
+                                      f"ints, got {type(one).__name__}")  # fmt: skip
+        result = ops.select(result, 0, one)
+    return result

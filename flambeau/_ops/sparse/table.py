@@ -17,13 +17,17 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flambeau._core.device import Cuda
+from flambeau._tensor.compressed import CompressedTensor
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import constructors
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 TABLE: dict[str, Callable[..., Any]] = {}
-FILES = ("entries", "elementwise", "arithmetic", "products", "reductions", "shapes", "methods")
+COMPRESSED: dict[str, Callable[..., Any]] = {}
+"""The same for calls with a tensor of a compressed layout."""
+FILES = ("entries", "elementwise", "arithmetic", "products", "reductions", "shapes", "methods",
+         "compressed", "compressed_methods")  # fmt: skip
 
 
 def on_sparse(*names: str) -> Callable[[Function], Function]:
@@ -32,6 +36,16 @@ def on_sparse(*names: str) -> Callable[[Function], Function]:
     def file(function: Function) -> Function:
         for name in names:
             TABLE[name] = function
+        return function
+
+    return file
+
+
+def on_compressed(*names: str) -> Callable[[Function], Function]:
+    """File a function for compressed layouts under the names of rows."""
+
+    def file(function: Function) -> Function:
+        COMPRESSED.update(dict.fromkeys(names, function))
         return function
 
     return file
@@ -75,9 +89,15 @@ def call(name: str, values: tuple[Any, ...], out: Any = None) -> Any:
         NotImplementedError: the table has no such row, or the result should go to `out`.
     """
     load()
-    function = TABLE.get(name)
+    is_compressed = CompressedTensor.exists and any(
+        isinstance(value, CompressedTensor)
+        for item in (*values, out)
+        for value in (item if isinstance(item, (list, tuple)) else (item,))
+    )
+    function = (COMPRESSED if is_compressed else TABLE).get(name)
     if function is None or out is not None:
-        raise refusal(f"{name}.out" if function else name) from None
+        backend = "SparseCsrCPU" if is_compressed else "SparseCPU"
+        raise refusal(f"{name}.out" if function else name, backend) from None
     return by_the_host(name, function)(*values)
 
 
@@ -85,10 +105,10 @@ OWN_ROWS = re.compile("^_clamp_(both|low|high)(_tensors?)?")
 """Operators that are rows of ours behind one of torch's."""
 
 
-def refusal(name: str) -> NotImplementedError:
+def refusal(name: str, backend: str = "SparseCPU") -> NotImplementedError:
     """Torch's error for an operator that sparse tensors do not have."""
     name = OWN_ROWS.sub("clamp", name)
     return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend. "
+        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend. "
         "Tensor.to_dense() makes a dense copy."
     )

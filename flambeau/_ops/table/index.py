@@ -305,6 +305,10 @@ _norm dist frobenius_norm linalg.matrix_norm linalg.norm linalg.vector_norm norm
 cummax cummin cumprod cumsum cumulative_trapezoid diff gradient logcumsumexp trapezoid trapz
 """,
     "sorting.sort": "argsort bucketize isin msort searchsorted sort topk",
+    "sparse.compressed_constructors": """
+sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_csc_tensor sparse_csr_tensor
+""",
+    "sparse.compressed_methods": "",
     "sparse.constructors": "_as_entries sparse_coo_tensor",
     "sparse.entries": "",
     "sparse.methods": "",
@@ -463,6 +467,7 @@ uniform_
     "reductions.variance": "std var",
     "scans.cumulative": "cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp",
     "sorting.sort": "argsort msort sort topk",
+    "sparse.compressed_constructors": "to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr",
     "sparse.constructors": """
 _dimI _dimV _indices _nnz _values sparse_mask sparse_resize_ to_sparse to_sparse_coo
 """,
@@ -600,6 +605,5 @@ SETTABLE = "imag real"
 MISSING = """
 dequantize grad_dtype index int_repr q_per_channel_axis q_per_channel_scales
 q_per_channel_zero_points q_scale q_zero_point qscheme reinforce resize_as_sparse_ slice_inverse
-smm sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr
-to_sparse_csc to_sparse_csr
+smm sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor
 """

@@ -30,7 +30,8 @@ BARE = frozenset(
     is_storage is_tensor layer_norm lstsq matmul matrix_rank max meshgrid min new_empty
     new_full new_ones new_tensor new_zeros numel ones_like rand_like randn_like randperm
     ravel real reshape reshape_as resolve_conj resolve_neg result_type rsub solve
-    sparse_coo_tensor symeig t_copy type_as typename view_as where zeros_like""".split()
+    sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor
+    sparse_csr_tensor symeig t_copy type_as typename view_as where zeros_like""".split()
 )
 """Composites that are their bodies: those of every step of a model, and those that take anything.
 They look at types themselves."""
