@@ -74,6 +74,7 @@ FILES = {
         "_check_is_size "
         "_check_with _check_tensor_all _check_tensor_all_with _assert_async"
     ),
+    "_tensor.symbols": "sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
     "sparse.functions": "spmm dsmm hspmm smm sspaddmm",
     "func.batched": "vmap",
     "library.overloads": "ops Tag",

@@ -12,11 +12,16 @@ from typing import Any
 from flambeau._core.missing import missing
 from flambeau.func.batched import vmap
 from flambeau.func.forward import hessian, jacfwd, jvp, linearize
-from flambeau.func.modules import functional_call, stack_module_state
+from flambeau.func.modules import (
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from flambeau.func.reverse import grad, grad_and_value, jacrev, vjp
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-           "linearize", "stack_module_state", "vjp", "vmap"]  # fmt: skip
+           "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp",
+           "vmap"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -106,3 +106,23 @@ def _stacked(states: Sequence[dict[str, Any]]) -> Tensors:
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         result[name] = ops.stack(tensors).detach().requires_grad_(wanted.pop())
     return result
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let every batch norm in a module go without running statistics, in place; returns `root`.
+
+    A batch then is normalised by its own mean and variance, also in `eval` mode, and nothing is
+    written: what functions for single examples need under `vmap`.
+
+    >>> import flambeau as torch
+    >>> net = torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2))
+    >>> net.running_mean is None, net.track_running_stats
+    (True, False)
+    """
+    from flambeau.nn import BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm
+
+    for module in root.modules():
+        if isinstance(module, (BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm)):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
