@@ -19,6 +19,7 @@ from flambeau._core import allocation, modes
 from flambeau._ops.table import binder, bits, earlier_forms, overrides, pointwise, renamed
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import check_out, inplace_array, write_out
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.recording import build as build_recorder
 from flambeau._ops.table.recording import compile_function
 from flambeau._ops.table.result_types import result_type_of
@@ -82,13 +83,15 @@ def explain(op: Op, values: tuple[Any, ...], error: Exception) -> Exception:
 
 
 def otherwise(
-    op: Op, values: tuple[Any, ...], error: Exception, out: Any = None, *, inplace: Any = None
-) -> Any:
+    op: Op, values: tuple[Any, ...], error: Exception, out: Any = None, *, inplace: Any = None,
+    called: str = "",
+) -> Any:  # fmt: skip
     """The result where the arrays of dense tensors were not found: that of values or memory for
     tensors with a bit, that of the form for sparse tensors, if one is among the arguments. Else the
     error, in torch's words if it is a TypeError.
 
-    `inplace`: the function that was called, if that was the form in place.
+    `inplace`: what to call again, if that was the form in place. `called`: the name by which the
+    row was called, for classes that take over.
     """
     if Bits.exist:
         found = among((*values, out))
@@ -99,7 +102,8 @@ def otherwise(
         if plain is not None:
             result = CONVERTED.setdefault(op.full_name, Plain(op))(*plain)
             return result if out is None else write_out(op, out, result, plain)
-        taken, result = overrides.taken_over(op, values, out, inplace=inplace is not None)
+        in_place = inplace is not None
+        taken, result = overrides.taken_over(op, values, out, inplace=in_place, called=called)
         if taken:
             return result
         raise explain(op, values, error) from None
@@ -133,13 +137,13 @@ def named_sizes(op: Op, sizes: Any, named: dict[str, Any]) -> Any:
     raise TypeError(f"{op.public}() got an unexpected keyword argument '{name}'")
 
 
-def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
+def fallback(op: Op, values: tuple[Any, ...], error: Exception, called: str = "") -> Any:
     """The result of the overload for arguments of other types, or this one's error."""
     from flambeau._ops.table.namespace import get
 
     if isinstance(error, NotStrided):
         return otherwise(op, values, error)
-    taken, result = overrides.taken_over(op, values)
+    taken, result = overrides.taken_over(op, values, called=called)
     if taken:
         return result
     result = get(op.fallback)(*values)
@@ -152,7 +156,20 @@ CONVERTED: dict[str, Plain] = {}
 """Functions that were called with Python types for element types."""
 Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool | None], Any]
 WATCHERS: list[Watcher] = []
-"""What stands between a call and its operator: each returns NotImplemented or the result."""
+"""What stands between a call and its operator, by rank: each returns NotImplemented or the
+result."""
+_ranks: dict[Watcher, Rank] = {}
+
+
+def add_watcher(watcher: Watcher, rank: Rank) -> bool:
+    """Let a handler see the calls of rows from now on; whether it did not before."""
+    if watcher in _ranks:
+        return False
+    _ranks[watcher] = rank
+    WATCHERS[:] = sorted(_ranks, key=_ranks.__getitem__)
+    return True
+
+
 ALONE: list[Watcher] = []
 """The watcher of tensors on devices, for calls that no mode looks at."""
 WITHOUT_NUMBERS: list[Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]] = []

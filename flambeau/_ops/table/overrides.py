@@ -1,7 +1,7 @@
 """Where `__torch_function__` comes in between callers and operators: see `_tensor/overriding.py`.
 
 Rows are asked where they do not find an array (`taken_over`). Composites are written with public
-operators, and would show those: once a class takes part, their calls are redirected to `through`.
+operators, and would show those: once a class takes part, `through` stands at their gates.
 """
 
 from __future__ import annotations
@@ -13,32 +13,41 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._ops.table import binder
+from flambeau._ops.table import binder, gates
 from flambeau._ops.table.op import Op
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor import conversion, overriding
-from flambeau._tensor.overriding import PLAIN, asked
+from flambeau._tensor.overriding import asked
 from flambeau._tensor.tensor import Tensor, is_ours, on_build
 from flambeau.autograd.backward import grad
 
 
 def taken_over(
-    op: Op, values: tuple[Any, ...], out: Any = None, *, inplace: bool = False
+    op: Op, values: tuple[Any, ...], out: Any = None, *, inplace: bool = False, called: str = ""
 ) -> tuple[bool, Any]:
-    """Whether a class among the arguments takes a row's call over, and the result."""
+    """Whether a class among the arguments takes a row's call over, and the result.
+
+    called: the name by which it was called, if not that of the row's own function.
+    """
     found = overriding.overloaded((*values, out))
     if not found:
         return False, None
     args, kwargs = as_called(op, values)
     if out is not None:
         kwargs["out"] = out
-    return True, overriding.handle(public_function(op, inplace), found, args, kwargs)
+    return True, overriding.handle(public_function(op, inplace, called), found, args, kwargs)
 
 
-def public_function(op: Op, inplace: bool = False) -> Callable[..., Any]:
-    """What users call a row by."""
+def public_function(op: Op, inplace: bool = False, called: str = "") -> Callable[..., Any]:
+    """What users call a row by: `called`, "Tensor.unbind", if that is known."""
     from flambeau._ops.table import namespace
 
+    holder, _, own = called.rpartition(".")
+    if holder == "Tensor":
+        return getattr(Tensor, own)  # type: ignore[no-any-return]
+    if called:
+        return namespace.get_inplace(own.removesuffix("_")) if inplace else namespace.get(called)
     name = f"{op.namespace}.{op.public}" if op.namespace else op.public
     return namespace.get_inplace(name) if inplace else namespace.get(name)
 
@@ -61,8 +70,6 @@ def as_called(op: Op, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[st
 
 
 # ---- composites
-
-_composites = Redirection()
 
 
 def through(
@@ -103,7 +110,7 @@ def declining(call: Callable[..., Any], *given: Any) -> Any:
 
 
 def _guard(name: str, function: Any) -> None:
-    """Redirect a function that is the body of a composite, or a method that is no row's."""
+    """Put a gate before the body of a composite, or a method that is no row's."""
     if not isinstance(function, FunctionType) or not is_ours(function):
         return
     rows = getattr(function, "ops", None) or [getattr(function, "op", None)]
@@ -113,9 +120,9 @@ def _guard(name: str, function: Any) -> None:
     if holder == "Tensor":
         _guard_method(own, function)
     elif name == "einsum":
-        _composites.add(function, partial(one_by_one, function), unless=PLAIN)
+        gates.add(function, Rank.CLASSES, partial(one_by_one, function))
     elif not (own.startswith("_") and own.endswith("_")):
-        _composites.add(function, partial(through, function), unless=PLAIN)
+        gates.add(function, Rank.CLASSES, partial(through, function))
 
 
 def _guard_method(own: str, function: Any) -> None:
@@ -124,7 +131,7 @@ def _guard_method(own: str, function: Any) -> None:
         return
     public = getattr(Tensor, overriding.CALLED.get(own, own))
     call = partial(declining, through) if own in overriding.BINARY else through
-    _composites.add(function, partial(call, public), unless=PLAIN)
+    gates.add(function, Rank.CLASSES, partial(call, public))
 
 
 UNGUARDED = frozenset(("is_tensor", "is_storage", "typename", "tensor", "as_tensor", "asarray",
@@ -133,7 +140,7 @@ UNGUARDED = frozenset(("is_tensor", "is_storage", "typename", "tensor", "as_tens
 
 
 def guard_composites() -> None:
-    """Redirect all composites, also those that are built later."""
+    """Put gates before all composites, also those that are built later."""
     from flambeau._ops.table import namespace
 
     on_build.append(_guard)  # first: methods of operators build what they call
