@@ -1,0 +1,13 @@
+"""Meshes and what is placed on them: every rank sees what it sees under PyTorch's gloo."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.distributed.test_collectives import compare
+
+pytest.importorskip("torch")
+
+
+def test_meshes():
+    compare("meshes", 4)
