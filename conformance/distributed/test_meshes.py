@@ -11,3 +11,7 @@ pytest.importorskip("torch")
 
 def test_meshes():
     compare("meshes", 4)
+
+
+def test_distributed_tensors():
+    compare("placed", 4)

@@ -114,7 +114,8 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 make_modules()
 
 
-LATER = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "device_mesh": None}
+LATER = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "device_mesh": None,
+         "tensor": None, "_tensor": None}  # fmt: skip
 """Modules that are imported when they are first asked for, and names of theirs."""
 
 

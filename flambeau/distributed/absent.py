@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from flambeau._core.absent import absent_module
-from flambeau.distributed import placements
 
 FSDP = (
     "FullyShardedDataParallel FSDPModule MixedPrecision MixedPrecisionPolicy CPUOffload "
@@ -18,10 +17,6 @@ FSDP_CHOICES = {
     "StateDictType": "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT",
     "OptimStateKeyType": "PARAM_NAME PARAM_ID",
 }
-TENSORS = (
-    "DTensor _StridedShard DeviceMesh distribute_tensor distribute_module empty full ones rand "
-    "randn zeros init_device_mesh"
-)
 PARALLEL = (
     "ParallelStyle ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput "
     "PrepareModuleOutput PrepareModuleInputOutput parallelize_module loss_parallel"
@@ -42,10 +37,7 @@ MODULES = {
     "_shard": "",
     "_shard.api": "",
     "_shard.sharded_tensor": "ShardedTensor Shard ShardedTensorMetadata TensorProperties",
-    "_tensor": TENSORS,
-    "_tensor.api": TENSORS,
     "_tensor.experimental": "implicit_replication",
-    "_tensor.placement_types": TENSORS,
     "algorithms._checkpoint": "",
     "algorithms._checkpoint.checkpoint_wrapper": (
         "ActivationWrapper CheckpointImpl CheckpointWrapper OffloadWrapper checkpoint_wrapper "
@@ -90,18 +82,13 @@ MODULES = {
     "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
     "pipelining": "PipelineStage Pipe ScheduleGPipe SplitPoint pipe_split pipeline",
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
-    "tensor": TENSORS,
-    "tensor._utils": "compute_local_shape_and_global_offset",
     "tensor.experimental": "context_parallel implicit_replication local_map",
     "tensor.experimental._attention": "context_parallel set_rotate_method",
     "tensor.parallel": PARALLEL,
-    "tensor.placement_types": TENSORS,
     "utils": "_sync_module_states _verify_param_shape_across_processes _to_kwargs",
 }
 """Module below `torch.distributed`, and the names that libraries import from it."""
 
-PLACEMENTS = (placements.Placement, placements.Shard, placements.Replicate, placements.Partial)
-"""What is there of the modules of distributed tensors."""
 FSDP_MODULES = ("fsdp", "fsdp.api", "fsdp.fully_sharded_data_parallel")
 
 
@@ -110,9 +97,6 @@ def make_modules() -> None:
     for name in sorted((*MODULES, *FSDP_MODULES)):
         names = MODULES.get(name, FSDP)
         choices = FSDP_CHOICES if name in FSDP_MODULES else None
-        module = absent_module(f"flambeau.distributed.{name}", names, choices)
-        if names is TENSORS:
-            for placement in PLACEMENTS:
-                setattr(module, placement.__name__, placement)
+        absent_module(f"flambeau.distributed.{name}", names, choices)
     rpc = absent_module("flambeau.distributed.rpc", MODULES["rpc"])
     vars(rpc)["is_available"] = lambda: False
