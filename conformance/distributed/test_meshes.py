@@ -15,3 +15,7 @@ def test_meshes():
 
 def test_distributed_tensors():
     compare("placed", 4)
+
+
+def test_divided_modules():
+    compare("parallel", 2)

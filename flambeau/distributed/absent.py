@@ -17,10 +17,6 @@ FSDP_CHOICES = {
     "StateDictType": "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT",
     "OptimStateKeyType": "PARAM_NAME PARAM_ID",
 }
-PARALLEL = (
-    "ParallelStyle ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput "
-    "PrepareModuleOutput PrepareModuleInputOutput parallelize_module loss_parallel"
-)
 COLLECTIVES = (
     "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce "
     "all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
@@ -84,7 +80,6 @@ MODULES = {
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
     "tensor.experimental": "context_parallel implicit_replication local_map",
     "tensor.experimental._attention": "context_parallel set_rotate_method",
-    "tensor.parallel": PARALLEL,
     "utils": "_sync_module_states _verify_param_shape_across_processes _to_kwargs",
 }
 """Module below `torch.distributed`, and the names that libraries import from it."""

@@ -138,7 +138,9 @@ def exchanged(local: Any, before: Any, wanted: Any, line: Line) -> Any:
 
 def as_term(local: Any, before: Any, wanted: Any, line: Line) -> Any:
     """A whole as everybody's term of it."""
-    if wanted.reduce_op != "sum" or isinstance(wanted, NormPartial):
+    if isinstance(wanted, NormPartial):
+        return local / line.count ** (1.0 / wanted.norm_type)
+    if wanted.reduce_op != "sum":
         return local
     if local.dtype.is_floating_point or local.dtype.is_complex:
         return local / line.count
