@@ -53,10 +53,3 @@ def test_pickles() -> None:
     from flambeau.distributed.tensor import Partial
 
     assert pickle.loads(pickle.dumps(Partial("max"))).reduce_op == "max"
-
-
-def test_distributed_tensors_name_themselves() -> None:
-    from flambeau.distributed.tensor import Shard, distribute_tensor
-
-    with pytest.raises(NotImplementedError, match="distribute_tensor is not implemented"):
-        distribute_tensor(flambeau.ones(2), None, [Shard(0)])

@@ -19,3 +19,7 @@ def test_distributed_tensors():
 
 def test_divided_modules():
     compare("parallel", 2)
+
+
+def test_fully_sharded_modules():
+    compare("fully_sharded", 4)

@@ -115,7 +115,7 @@ make_modules()
 
 
 LATER = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "device_mesh": None,
-         "tensor": None, "_tensor": None}  # fmt: skip
+         "tensor": None, "_tensor": None, "fsdp": None, "_composable": None}  # fmt: skip
 """Modules that are imported when they are first asked for, and names of theirs."""
 
 

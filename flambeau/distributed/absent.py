@@ -5,11 +5,10 @@ from __future__ import annotations
 from flambeau._core.absent import absent_module
 
 FSDP = (
-    "FullyShardedDataParallel FSDPModule MixedPrecision MixedPrecisionPolicy CPUOffload "
-    "CPUOffloadPolicy OffloadPolicy FullStateDictConfig LocalStateDictConfig "
+    "FullyShardedDataParallel MixedPrecision CPUOffload FullStateDictConfig LocalStateDictConfig "
     "ShardedStateDictConfig StateDictConfig FullOptimStateDictConfig LocalOptimStateDictConfig "
     "ShardedOptimStateDictConfig OptimStateDictConfig StateDictSettings FlatParameter "
-    "UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx"
+    "share_comm_ctx"
 )
 FSDP_CHOICES = {
     "ShardingStrategy": "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2",
@@ -27,8 +26,6 @@ STATE_DICTS = (
     "set_model_state_dict set_optimizer_state_dict set_state_dict"
 )
 MODULES = {
-    "_composable": "checkpoint contract fully_shard replicate",
-    "_composable.fsdp": FSDP,
     "_functional_collectives": COLLECTIVES,
     "_shard": "",
     "_shard.api": "",
@@ -68,7 +65,6 @@ MODULES = {
     "checkpoint.state_dict_saver": "async_save save save_state_dict",
     "checkpoint.stateful": "Stateful",
     "fsdp._common_utils": "FSDP_WRAPPED_MODULE _FSDPState",
-    "fsdp._fully_shard": FSDP,
     "fsdp.sharded_grad_scaler": "ShardedGradScaler",
     "fsdp.wrap": (
         "CustomPolicy ModuleWrapPolicy enable_wrap wrap always_wrap_policy lambda_auto_wrap_policy "
@@ -84,7 +80,7 @@ MODULES = {
 }
 """Module below `torch.distributed`, and the names that libraries import from it."""
 
-FSDP_MODULES = ("fsdp", "fsdp.api", "fsdp.fully_sharded_data_parallel")
+FSDP_MODULES = ("fsdp.api", "fsdp.fully_sharded_data_parallel")
 
 
 def make_modules() -> None:

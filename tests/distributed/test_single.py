@@ -36,7 +36,7 @@ def test_backends_that_are_missing():
     with pytest.raises(AssertionError, match="Unknown backend type nope"):
         torch.distributed.init_process_group("nope", store=store, rank=0, world_size=1)
     with pytest.raises(NotImplementedInFlambeau):
-        torch.distributed.fsdp.fully_shard(None)
+        torch.distributed.fsdp.FullyShardedDataParallel(None)
 
 
 def test_local_rank(monkeypatch: pytest.MonkeyPatch):
