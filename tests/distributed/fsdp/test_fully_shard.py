@@ -78,7 +78,8 @@ kept = sum(p.to_local().numel() for p in model.parameters())
 whole = sum(p.numel() for p in model.parameters())
 grads = all(p.grad.shape == p.shape and p.grad.placements == (Shard(0),)
             for p in model.parameters())
-tell([len(gathered), after_forward, after_backward, kept * SIZE >= whole, kept < whole * 0.6, grads])
+rest = [kept * SIZE >= whole, kept < whole * 0.6, grads]
+tell([len(gathered), after_forward, after_backward, *rest])
 """
 
 
