@@ -43,7 +43,7 @@ def trained(torch: Any, module: Any, inputs: Any, target: Any, record: Any, labe
 
 def parallel(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
     """All that follows, in the same processes."""
-    for program in (perceptron, sequences, block, styles):
+    for program in (perceptron, sequences, block, losses, styles):
         program(torch, dist, rank, size, record, seed)
 
 
@@ -153,6 +153,28 @@ def block(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -
     tp.parallelize_module(model, mesh, plan)
     indices = (torch.arange(16) * 7 % 32).reshape(2, 8)
     trained(torch, model, indices, numbers(torch, 2, 8, 8), record, "block")
+
+
+def losses(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """The loss of classes of which each process has some."""
+    meshes, dt = tools(torch)
+    tp = _tensor_parallel(torch)
+    mesh = meshes.init_device_mesh("cpu", (size,))
+    target = torch.tensor([1, 0, 7, -100, 3, 6])
+    for reduction in ("mean", "sum"):
+        for weight in (None, torch.arange(8) / 4 + 0.5):
+            scores = dt.distribute_tensor(numbers(torch, 6, 8), mesh, [dt.Shard(1)])
+            scores.requires_grad_()
+            weights = None if weight is None else dt.distribute_tensor(weight, mesh)
+            labels = dt.distribute_tensor(target, mesh)
+            with tp.loss_parallel():
+                loss = torch.nn.functional.cross_entropy(
+                    scores, labels, weights, reduction=reduction
+                )
+                loss.backward()
+            record(f"loss {reduction} {weight is None}", lambda x=scores, y=loss: [
+                repr(y.placements), repr(x.grad.placements), close(whole(y)),
+                close(whole(x.grad))])  # fmt: skip
 
 
 def styles(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:

@@ -37,7 +37,13 @@ def close(tensor: Any) -> Any:
 
 def placed(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
     """All that follows, in the same processes."""
-    for program in (moves, plane, operators, gradients, local_gradients, table, refusals):
+    for program in (moves, plane, local_gradients, table, refusals):
+        program(torch, dist, rank, size, record, seed)
+
+
+def computed(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """The same for what is computed."""
+    for program in (operators, gradients):
         program(torch, dist, rank, size, record, seed)
 
 

@@ -11,7 +11,16 @@ from conformance.distributed.placed import close, numbers, tools
 
 def fully_sharded(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
     """All that follows, in the same processes."""
-    for program in (nested, transformer, accumulated, halves, plane_of_copies, states, misuse):
+    for program in (
+        nested,
+        transformer,
+        accumulated,
+        halves,
+        plane_of_copies,
+        both,
+        states,
+        misuse,
+    ):
         program(torch, dist, rank, size, record, seed)
 
 
@@ -90,6 +99,30 @@ def plane_of_copies(torch: Any, dist: Any, rank: int, size: int, record: Any, se
         fsdp.fully_shard(module, mesh=mesh)
     x = numbers(torch, 4, 8) + rank
     trained(torch, model, x, numbers(torch, 4, 8), record, "copies")
+
+
+def both(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """Tensor parallelism along one dim of a mesh, parts along the other."""
+    fsdp = _fsdp(torch)
+    meshes, _ = tools(torch)
+    parallel = importlib.import_module(f"{torch.__name__}.distributed.tensor.parallel")
+    mesh = meshes.init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("dp", "tp"))
+    model = _perceptron(torch)
+    plan = {"0": parallel.ColwiseParallel(), "2": parallel.RowwiseParallel()}
+    parallel.parallelize_module(model, mesh["tp"], plan)
+    for module in (model[0], model):
+        fsdp.fully_shard(module, mesh=mesh["dp"])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    for step in range(3):
+        optimizer.zero_grad()
+        x = numbers(torch, 4, 8) + mesh.get_local_rank("dp")
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        record(f"both {step}", lambda x=loss, n=norm: [close(x), close(whole(n))])
+    record("both parts", lambda: [list(p.to_local().shape) for p in model.parameters()])
+    record("both whole", lambda: [close(whole(p)) for p in model.parameters()])
 
 
 def _kinds(model: Any) -> list[str]:

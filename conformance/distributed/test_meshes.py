@@ -13,8 +13,9 @@ def test_meshes():
     compare("meshes", 4)
 
 
-def test_distributed_tensors():
-    compare("placed", 4)
+@pytest.mark.parametrize(("program", "size"), [("placed", 4), ("computed", 2)])
+def test_distributed_tensors(program: str, size: int):
+    compare(program, size)
 
 
 def test_divided_modules():

@@ -123,7 +123,7 @@ def fully_shard(module: Any, *, mesh: DeviceMesh | None = None,
     Raises:
         ValueError: the module has no forward, or the mesh more dims.
         AssertionError: it is divided already.
-        NotImplementedError: a list of modules, or `dp_mesh_dims`, or distributed parameters.
+        NotImplementedError: a list of modules, or `dp_mesh_dims`.
     """
     if isinstance(module, (list, tuple)) or dp_mesh_dims is not None:
         raise NotImplementedError("fully_shard of lists of modules, dp_mesh_dims: not implemented")

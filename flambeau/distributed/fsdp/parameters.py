@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
@@ -11,9 +12,9 @@ from flambeau.distributed.device_mesh import DeviceMesh
 from flambeau.distributed.fsdp.policies import MixedPrecisionPolicy
 from flambeau.distributed.placements import Partial, Placement, Replicate, Shard
 from flambeau.distributed.tensor.distributing import distribute_tensor
-from flambeau.distributed.tensor.dtensor import DTensor
+from flambeau.distributed.tensor.dtensor import DTensor, at
 from flambeau.distributed.tensor.moving import moved
-from flambeau.distributed.tensor.spec import Placements
+from flambeau.distributed.tensor.spec import Placements, Spec
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 
@@ -35,7 +36,14 @@ class ShardedParameter:
         given: Any = module._parameters[name]
         self.homes, self.policy = homes, policy
         self.placements: Placements = (*(Replicate(),) * (mesh.ndim - 1), placement)
-        made = distribute_tensor(given.detach(), mesh, self.placements, src_data_rank=None)
+        self.around: Spec | None = None  # of what is divided in another way, too
+        local = given.detach()
+        if isinstance(given, DTensor):
+            self.around, local = given._spec, given._local_tensor.detach()
+        made = distribute_tensor(local, mesh, self.placements, src_data_rank=None)
+        self.inside = made._spec
+        if self.around is not None:
+            made = DTensor(made._local_tensor, _of_both(self.around, self.inside))
         self.sharded: Any = Parameter(made, given.requires_grad)
         kind = policy.param_dtype if given.dtype.is_floating_point else None
         self.dtype = kind or given.dtype
@@ -43,6 +51,10 @@ class ShardedParameter:
         self.kept: Any = None
         self.is_gathered = True
         self.release()
+
+    def _own(self) -> Any:
+        """The plain tensor that holds what is gathered."""
+        return self.whole if self.around is None else self.whole._local_tensor
 
     def _hold(self, parameter: Any) -> None:
         for module, name in self.homes:
@@ -53,10 +65,9 @@ class ShardedParameter:
         """Let the modules hold all of it."""
         if self.is_gathered:
             return
-        spec = self.sharded._spec
         local = self.sharded._local_tensor.detach().to(self.dtype)
         everywhere = (Replicate(),) * len(self.placements)
-        self.whole._data = moved(local, spec, everywhere)._data
+        self._own()._data = moved(local, self.inside, everywhere)._data
         self.is_gathered = True
         self._hold(self.whole)
 
@@ -64,9 +75,10 @@ class ShardedParameter:
         """Let the modules hold this process's part; give the memory of the whole back."""
         if not self.is_gathered:
             return
-        data = self.whole._data
+        own = self._own()
+        data = own._data
         steps = tuple([step // data.itemsize for step in data.strides])
-        self.whole._data = wrapped(data.shape, steps, data.dtype, self.whole.device)
+        own._data = wrapped(data.shape, steps, data.dtype, own.device)
         self.is_gathered = False
         self._hold(self.sharded)
 
@@ -91,9 +103,11 @@ class ShardedParameter:
         self._add(grad, divisor)
 
     def _add(self, grad: Any, divisor: float | None) -> None:
+        if self.around is not None:
+            grad = at(grad, self.around.placements)._local_tensor
         grad = grad.to(self.policy.reduce_dtype or self.dtype)
         kind: Placement = Partial("avg" if divisor is None else "sum")
-        spec = self.sharded._spec.placed((kind,) * len(self.placements))
+        spec = self.inside.placed((kind,) * len(self.placements))
         part = moved(grad, spec, self.placements)
         if divisor is not None:
             part = part / divisor
@@ -105,6 +119,12 @@ class ShardedParameter:
             known._local_tensor.add_(part)
 
 
+def _of_both(around: Spec, inside: Spec) -> Spec:
+    """A tensor whose part is divided again: on the dims of both meshes."""
+    mesh = around.mesh._with(inside.mesh)
+    return replace(around, mesh=mesh, placements=(*around.placements, *inside.placements))
+
+
 def homes_of(modules: list[Module], ignored: set[int]) -> list[list[Home]]:
     """Where each parameter of some modules is held; those that several hold are one."""
     found: dict[int, list[Home]] = {}
@@ -112,10 +132,6 @@ def homes_of(modules: list[Module], ignored: set[int]) -> list[list[Home]]:
         for name, parameter in module._parameters.items():
             if parameter is None or id(parameter) in ignored:
                 continue
-            if isinstance(parameter, DTensor):
-                raise NotImplementedError(
-                    "fully_shard of parameters that are distributed already: not implemented"
-                )
             found.setdefault(id(parameter), []).append((module, name))
     return list(found.values())
 

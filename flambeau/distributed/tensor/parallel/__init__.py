@@ -6,7 +6,6 @@ import warnings
 from fnmatch import fnmatch
 from typing import Any
 
-from flambeau._core.absent import absent_function
 from flambeau._core.missing import missing
 from flambeau.distributed.device_mesh import DeviceMesh, active_mesh
 from flambeau.distributed.tensor.parallel.style import (
@@ -18,6 +17,7 @@ from flambeau.distributed.tensor.parallel.style import (
     RowwiseParallel,
     SequenceParallel,
 )
+from flambeau.distributed.tensor.rules.class_parts import loss_parallel
 from flambeau.nn.module import Module
 
 __all__ = [
@@ -73,9 +73,6 @@ def _found(module: Module, path: list[str]) -> list[Module]:
         return [module]
     children = [child for name, child in module.named_children() if fnmatch(name, path[0])]
     return [part for child in children for part in _found(child, path[1:])]
-
-
-loss_parallel = absent_function("torch.distributed.tensor.parallel.loss_parallel")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from flambeau.distributed import collectives
 from flambeau.distributed.placements import Partial, Placement, Replicate, Shard
 from flambeau.distributed.reduce_op import RedOpType
 from flambeau.distributed.tensor.dtensor import DTensor, at
+from flambeau.distributed.tensor.rules import class_parts
 from flambeau.distributed.tensor.spec import Spec, local_shape_and_offset
 
 MEAN, SUM = 1, 2
@@ -57,6 +58,8 @@ def nll_loss(overload: Any, log: DTensor, target: Any, weight: Any, reduction: i
              ignored: int) -> Any:  # fmt: skip
     """The loss of items that are in parts: everybody's term of it, of all weight there is."""
     mesh = log._spec.mesh
+    if class_parts.Active.now and class_parts.divided_dims(log, -1):
+        return _nll_loss_of_parts(log, target, weight, reduction, ignored)
     batch = _batch_placements(log, target)
     items = [at(tensor, batch)._local_tensor for tensor in (log, target)]
     weights = None if weight is None else whole(weight)
@@ -74,6 +77,42 @@ def nll_loss(overload: Any, log: DTensor, target: Any, weight: Any, reduction: i
     shape = (log.shape[0],) if reduction == 0 and log.ndim > 1 else ()
     return (_over(loss, log._spec, placed, shape),
             _over(total, log._spec, (Replicate(),) * mesh.ndim, ()))  # fmt: skip
+
+
+def _nll_loss_of_parts(log: DTensor, target: DTensor, weight: Any, reduction: int,
+                       ignored: int) -> Any:  # fmt: skip
+    """The same where each process has some of the classes."""
+    labels = whole(target)
+    counts = labels != ignored
+    weights = counts.to(log.dtype)
+    if weight is not None:
+        weights = weights * whole(weight)[ops.where(counts, labels, 0)]
+    losses = -class_parts.picked(log, target, ignored)._local_tensor * weights
+    total = weights.sum()
+    loss = losses if reduction == 0 else losses.sum()
+    loss = loss / total if reduction == MEAN else loss
+    everywhere = (Replicate(),) * log._spec.mesh.ndim
+    return (_over(loss, log._spec, everywhere, tuple(loss.shape)),
+            _over(total, log._spec, everywhere, ()))  # fmt: skip
+
+
+def log_softmax(overload: Any, tensor: DTensor, dim: int, *rest: Any) -> Any:
+    """On parts of the classes inside of `loss_parallel`."""
+    from flambeau.distributed.tensor import operators
+
+    if class_parts.Active.now and class_parts.divided_dims(tensor, dim):
+        return class_parts.log_softmax(tensor, dim)
+    return operators.run_by_rule(overload, (tensor, dim, *rest), {})
+
+
+def log_softmax_backward(overload: Any, grad: DTensor, output: DTensor, dim: int,
+                         *rest: Any) -> Any:  # fmt: skip
+    """On parts of the classes inside of `loss_parallel`."""
+    from flambeau.distributed.tensor import operators
+
+    if class_parts.Active.now and class_parts.divided_dims(output, dim):
+        return class_parts.log_softmax_backward(grad, output, dim)
+    return operators.run_by_rule(overload, (grad, output, dim, *rest), {})
 
 
 def _weight(target: Any, weights: Any, ignored: int) -> Any:
@@ -130,5 +169,6 @@ def _looked_up(weight: DTensor, indices: DTensor) -> DTensor:
 HANDLERS: dict[str, Callable[..., Any]] = {
     "_local_scalar_dense": number, "item": number, "equal": equal, "is_nonzero": number,
     "mse_loss": mse_loss, "mse_loss_backward": mse_loss_backward, "nll_loss_forward": nll_loss,
-    "embedding": embedding,
+    "embedding": embedding, "_log_softmax": log_softmax,
+    "_log_softmax_backward_data": log_softmax_backward,
 }  # fmt: skip
