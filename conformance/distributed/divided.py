@@ -160,9 +160,9 @@ def losses(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) 
     meshes, dt = tools(torch)
     tp = _tensor_parallel(torch)
     mesh = meshes.init_device_mesh("cpu", (size,))
-    target = torch.tensor([1, 0, 7, -100, 3, 6])
     for reduction in ("mean", "sum"):
         for weight in (None, torch.arange(8) / 4 + 0.5):
+            target = torch.tensor([1, 0, 7, -100 if weight is None else 2, 3, 6])
             scores = dt.distribute_tensor(numbers(torch, 6, 8), mesh, [dt.Shard(1)])
             scores.requires_grad_()
             weights = None if weight is None else dt.distribute_tensor(weight, mesh)
