@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 from flambeau._core.absent import absent_module
+from flambeau._core.missing import missing
 
 FSDP = (
     "FullyShardedDataParallel MixedPrecision CPUOffload FullStateDictConfig LocalStateDictConfig "
@@ -91,3 +95,9 @@ def make_modules() -> None:
         absent_module(f"flambeau.distributed.{name}", names, choices)
     rpc = absent_module("flambeau.distributed.rpc", MODULES["rpc"])
     vars(rpc)["is_available"] = lambda: False
+
+
+def below(package: str, name: str) -> Any:
+    """What a package has not itself: a module below it that is absent, or an error."""
+    module = sys.modules.get(f"{package}.{name}")
+    return module if module is not None else missing(package, name)

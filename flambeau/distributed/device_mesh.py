@@ -39,6 +39,7 @@ class DeviceMesh:
     Raises:
         ValueError: a rank is in it twice.
         RuntimeError: there are no such processes.
+        NotImplementedError: dims shall have another backend (`backend_override`).
     """
 
     __module__ = "torch.distributed.device_mesh"
@@ -46,6 +47,7 @@ class DeviceMesh:
     def __init__(self, device_type: str, mesh: Any = None, *,
                  mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None,
                  _init_backend: bool = True) -> None:  # fmt: skip
+        _refuse_other_backends(backend_override)
         if not world.is_initialized():
             world.init_process_group()
         ranks = _as_ranks(mesh)
@@ -224,6 +226,7 @@ class DeviceMesh:
 
         The mesh that it was cut from knows it by this name, too.
         """
+        _refuse_other_backends(backend_override)
         name = mesh_dim_name or "_".join(self.mesh_dim_names or ())
         root = self._whole()
         known = root._flattened.get(name)
@@ -255,8 +258,9 @@ class DeviceMesh:
         at = self._dim_of(dim) if isinstance(dim, str) else dim
         shape = (*self.shape[:at], *mesh_sizes, *self.shape[at + 1 :])
         old = self.mesh_dim_names or ()
-        return DeviceMesh(self.device_type, self._ranks.reshape(shape),
-                          mesh_dim_names=(*old[:at], *mesh_dim_names, *old[at + 1 :]))  # fmt: skip
+        names = (*old[:at], *mesh_dim_names, *old[at + 1 :])
+        return DeviceMesh(self.device_type, self._ranks.reshape(shape), mesh_dim_names=names,
+                          backend_override=backend_override)  # fmt: skip
 
     @staticmethod
     def from_group(group: ProcessGroup | list[ProcessGroup], device_type: str, mesh: Any = None, *,
@@ -323,6 +327,7 @@ def init_device_mesh(device_type: str, mesh_shape: tuple[int, ...], *,
 
     Raises:
         RuntimeError: names do not fit the shape, or the device has an index.
+        NotImplementedError: dims shall have another backend (`backend_override`).
     """
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
@@ -339,7 +344,13 @@ def init_device_mesh(device_type: str, mesh_shape: tuple[int, ...], *,
             "If you maintained a 'torch.device' object, it's recommended to pass in 'device.type'.",
         )
     ranks = np.arange(int(np.prod(mesh_shape))).reshape(mesh_shape)
-    return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
+    return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names,
+                      backend_override=backend_override)  # fmt: skip
+
+
+def _refuse_other_backends(override: Any) -> None:
+    if override:
+        raise NotImplementedError("DeviceMesh: backend_override is not implemented")
 
 
 # ---- ranks and groups

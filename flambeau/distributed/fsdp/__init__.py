@@ -7,8 +7,7 @@ import importlib
 from typing import Any
 
 from flambeau._core.absent import absent_class, absent_function
-from flambeau._core.missing import missing
-from flambeau.distributed.absent import FSDP, FSDP_CHOICES
+from flambeau.distributed.absent import FSDP, FSDP_CHOICES, below
 from flambeau.distributed.fsdp.fully_shard import (
     FSDPModule,
     UnshardHandle,
@@ -37,7 +36,7 @@ def __getattr__(name: str) -> Any:
         older = importlib.import_module(f"{__name__}.fully_sharded_data_parallel")
         return getattr(older, name)
     if name not in FSDP.split():
-        return missing(__name__, name)
+        return below(__name__, name)
     make = absent_class if name[:1].isupper() else absent_function
     made = globals()[name] = make(f"torch.distributed.fsdp.{name}")
     return made

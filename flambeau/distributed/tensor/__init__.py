@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau.distributed.absent import below
 from flambeau.distributed.placements import Partial, Placement, Replicate, Shard
 from flambeau.distributed.tensor.distributing import (
     distribute_module,
@@ -36,4 +36,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+    return below(__name__, name)
