@@ -219,6 +219,16 @@ class DeviceMesh:
         made._groups = sum((known[name][0] for name in names), [])
         return made
 
+    def _with(self, other: DeviceMesh) -> DeviceMesh:
+        """The mesh of this one's dims and then another's, cut from the same one as this."""
+        names = (*(self.mesh_dim_names or ()), *(other.mesh_dim_names or ()))
+        known = {}
+        for mesh in (self, other):
+            for dim, name in enumerate(mesh.mesh_dim_names or ()):
+                known[name] = (mesh._groups[dim : dim + 1], mesh._stride[dim : dim + 1],
+                               mesh._line(dim))  # fmt: skip
+        return self._cut(names, known)
+
     def _flatten(
         self, mesh_dim_name: str | None = None, backend_override: Any = None
     ) -> DeviceMesh:
