@@ -137,7 +137,7 @@ def test_all_distributions_are_seen_by_who_looks_through_them():
     ("module", "name"),
     [
         ("distributed.fsdp", "FullyShardedDataParallel"),
-        ("distributed.tensor", "DTensor"),
+        ("distributed.tensor.experimental", "local_map"),
         ("_dynamo.eval_frame", "OptimizedModule"),
         ("_subclasses.fake_tensor", "FakeTensorMode"),
         ("onnx", "export"),

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-import flambeau
-import flambeau.distributed
-
 MADE = [
     ("Shard", (0,)),
     ("Shard", (-1,)),
@@ -34,8 +31,9 @@ def told(name: str, given: tuple[Any, ...], module: Any) -> list[Any]:
 
 @pytest.mark.parametrize(("name", "given"), MADE)
 def test_placements(name: str, given: tuple[Any, ...]) -> None:
-    from flambeau.distributed.tensor import placement_types as ours
     from torch.distributed.tensor import placement_types as theirs
+
+    from flambeau.distributed.tensor import placement_types as ours
 
     assert told(name, given, ours) == told(name, given, theirs)
 
@@ -53,10 +51,3 @@ def test_pickles() -> None:
     from flambeau.distributed.tensor import Partial
 
     assert pickle.loads(pickle.dumps(Partial("max"))).reduce_op == "max"
-
-
-def test_distributed_tensors_name_themselves() -> None:
-    from flambeau.distributed.tensor import Shard, distribute_tensor
-
-    with pytest.raises(NotImplementedError, match="distribute_tensor is not implemented"):
-        distribute_tensor(flambeau.ones(2), None, [Shard(0)])

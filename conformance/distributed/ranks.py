@@ -91,10 +91,17 @@ def _start(library: str, program: str, rank: int, size: int, folder: str,
     )  # fmt: skip
 
 
+MODULES = "programs drawn meshes placed divided sharded".split()
+"""Where programs are looked for."""
+
+
+def _find(program: str) -> Any:
+    found = [importlib.import_module(f"conformance.distributed.{name}") for name in MODULES]
+    return next(getattr(module, program) for module in found if hasattr(module, program))
+
+
 def main(library: str, program: str, rank: str, size: str, folder: str, seed: str) -> None:
     """One process of a program."""
-    from conformance.distributed import drawn, programs
-
     torch = importlib.import_module(library)
     dist = importlib.import_module(f"{library}.distributed")
     dist.init_process_group(
@@ -102,8 +109,7 @@ def main(library: str, program: str, rank: str, size: str, folder: str, seed: st
         timeout=timedelta(seconds=LIMIT / 2),
     )  # fmt: skip
     record = Record(torch)
-    chosen = getattr(programs, program, None) or getattr(drawn, program)
-    chosen(torch, dist, int(rank), int(size), record, int(seed))
+    _find(program)(torch, dist, int(rank), int(size), record, int(seed))
     Path(folder, f"rank{rank}.json").write_text(json.dumps(record.lines), "utf-8")
     dist.barrier()
     dist.destroy_process_group()

@@ -5,6 +5,7 @@ How it works: docs/distributed.md. What PyTorch has and this has not raises an e
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import Any
 
@@ -113,5 +114,13 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 make_modules()
 
 
+LATER = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "device_mesh": None,
+         "tensor": None, "_tensor": None, "fsdp": None, "_composable": None}  # fmt: skip
+"""Modules that are imported when they are first asked for, and names of theirs."""
+
+
 def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+    if name not in LATER:
+        return missing(__name__, name)
+    module = importlib.import_module(f"{__name__}.{LATER[name] or name}")
+    return getattr(module, name) if LATER[name] else module

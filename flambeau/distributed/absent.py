@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 from flambeau._core.absent import absent_module
-from flambeau.distributed import placements
+from flambeau._core.missing import missing
 
 FSDP = (
-    "FullyShardedDataParallel FSDPModule MixedPrecision MixedPrecisionPolicy CPUOffload "
-    "CPUOffloadPolicy OffloadPolicy FullStateDictConfig LocalStateDictConfig "
+    "FullyShardedDataParallel MixedPrecision CPUOffload FullStateDictConfig LocalStateDictConfig "
     "ShardedStateDictConfig StateDictConfig FullOptimStateDictConfig LocalOptimStateDictConfig "
     "ShardedOptimStateDictConfig OptimStateDictConfig StateDictSettings FlatParameter "
-    "UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx"
+    "share_comm_ctx"
 )
 FSDP_CHOICES = {
     "ShardingStrategy": "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2",
@@ -18,14 +20,6 @@ FSDP_CHOICES = {
     "StateDictType": "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT",
     "OptimStateKeyType": "PARAM_NAME PARAM_ID",
 }
-TENSORS = (
-    "DTensor _StridedShard DeviceMesh distribute_tensor distribute_module empty full ones rand "
-    "randn zeros init_device_mesh"
-)
-PARALLEL = (
-    "ParallelStyle ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput "
-    "PrepareModuleOutput PrepareModuleInputOutput parallelize_module loss_parallel"
-)
 COLLECTIVES = (
     "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce "
     "all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
@@ -36,16 +30,11 @@ STATE_DICTS = (
     "set_model_state_dict set_optimizer_state_dict set_state_dict"
 )
 MODULES = {
-    "_composable": "checkpoint contract fully_shard replicate",
-    "_composable.fsdp": FSDP,
     "_functional_collectives": COLLECTIVES,
     "_shard": "",
     "_shard.api": "",
     "_shard.sharded_tensor": "ShardedTensor Shard ShardedTensorMetadata TensorProperties",
-    "_tensor": TENSORS,
-    "_tensor.api": TENSORS,
     "_tensor.experimental": "implicit_replication",
-    "_tensor.placement_types": TENSORS,
     "algorithms._checkpoint": "",
     "algorithms._checkpoint.checkpoint_wrapper": (
         "ActivationWrapper CheckpointImpl CheckpointWrapper OffloadWrapper checkpoint_wrapper "
@@ -79,9 +68,7 @@ MODULES = {
     "checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
     "checkpoint.state_dict_saver": "async_save save save_state_dict",
     "checkpoint.stateful": "Stateful",
-    "device_mesh": "DeviceMesh init_device_mesh",
     "fsdp._common_utils": "FSDP_WRAPPED_MODULE _FSDPState",
-    "fsdp._fully_shard": FSDP,
     "fsdp.sharded_grad_scaler": "ShardedGradScaler",
     "fsdp.wrap": (
         "CustomPolicy ModuleWrapPolicy enable_wrap wrap always_wrap_policy lambda_auto_wrap_policy "
@@ -91,20 +78,13 @@ MODULES = {
     "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
     "pipelining": "PipelineStage Pipe ScheduleGPipe SplitPoint pipe_split pipeline",
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
-    "tensor": TENSORS,
-    "tensor._utils": "compute_local_shape_and_global_offset",
-    "tensor.device_mesh": "DeviceMesh init_device_mesh",
     "tensor.experimental": "context_parallel implicit_replication local_map",
     "tensor.experimental._attention": "context_parallel set_rotate_method",
-    "tensor.parallel": PARALLEL,
-    "tensor.placement_types": TENSORS,
     "utils": "_sync_module_states _verify_param_shape_across_processes _to_kwargs",
 }
 """Module below `torch.distributed`, and the names that libraries import from it."""
 
-PLACEMENTS = (placements.Placement, placements.Shard, placements.Replicate, placements.Partial)
-"""What is there of the modules of distributed tensors."""
-FSDP_MODULES = ("fsdp", "fsdp.api", "fsdp.fully_sharded_data_parallel")
+FSDP_MODULES = ("fsdp.api", "fsdp.fully_sharded_data_parallel")
 
 
 def make_modules() -> None:
@@ -112,9 +92,12 @@ def make_modules() -> None:
     for name in sorted((*MODULES, *FSDP_MODULES)):
         names = MODULES.get(name, FSDP)
         choices = FSDP_CHOICES if name in FSDP_MODULES else None
-        module = absent_module(f"flambeau.distributed.{name}", names, choices)
-        if names is TENSORS:
-            for placement in PLACEMENTS:
-                setattr(module, placement.__name__, placement)
+        absent_module(f"flambeau.distributed.{name}", names, choices)
     rpc = absent_module("flambeau.distributed.rpc", MODULES["rpc"])
     vars(rpc)["is_available"] = lambda: False
+
+
+def below(package: str, name: str) -> Any:
+    """What a package has not itself: a module below it that is absent, or an error."""
+    module = sys.modules.get(f"{package}.{name}")
+    return module if module is not None else missing(package, name)

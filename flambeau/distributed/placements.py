@@ -1,12 +1,12 @@
 """How a tensor that several processes share lies on them: placements, as plain values.
 
-Programs say them before anything is distributed. Tensors that are placed so (`DTensor`) are not
-there; making one names itself.
+Programs say them before anything is distributed; tensors that are placed so: `tensor/`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 class Placement:
@@ -61,11 +61,40 @@ class Partial(Placement):
         """Whether the terms are joined by `reduce_op`; True for None."""
         return reduce_op is None or reduce_op == self.reduce_op
 
+    def prepared(self, term: Any) -> Any:
+        """A term as it is reduced."""
+        return term
+
+    def finished(self, total: Any) -> Any:
+        """The value that what was reduced stands for."""
+        return total
+
     def __repr__(self) -> str:
         return f"Partial({self.reduce_op})"
 
     def __str__(self) -> str:
         return f"P({self.reduce_op})"
+
+
+@dataclass(frozen=True, repr=False)
+class NormPartial(Partial):
+    """Each process has the norm of a part; together they make the norm of the whole."""
+
+    norm_type: float = 2.0
+
+    def prepared(self, term: Any) -> Any:
+        """The sum that is behind the norm."""
+        return term**self.norm_type
+
+    def finished(self, total: Any) -> Any:
+        """The norm of all parts."""
+        return total ** (1.0 / self.norm_type)
+
+    def __repr__(self) -> str:
+        return f"_NormPartial(reduce_op={self.reduce_op}, norm_type={self.norm_type})"
+
+    def __str__(self) -> str:
+        return f"_NormP({self.norm_type})"
 
 
 for _placement in (Placement, Shard, Replicate, Partial):

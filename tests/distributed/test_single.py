@@ -36,7 +36,7 @@ def test_backends_that_are_missing():
     with pytest.raises(AssertionError, match="Unknown backend type nope"):
         torch.distributed.init_process_group("nope", store=store, rank=0, world_size=1)
     with pytest.raises(NotImplementedInFlambeau):
-        torch.distributed.fsdp.fully_shard(None)
+        torch.distributed.fsdp.FullyShardedDataParallel(None)
 
 
 def test_local_rank(monkeypatch: pytest.MonkeyPatch):
@@ -92,3 +92,30 @@ def test_sums(size: int, shared: str):
     for seen in run(COMPUTED, size, FLAMBEAU_DISTRIBUTED_SHARED_MEMORY=shared):
         assert seen[0] == pytest.approx(numbers, rel=1e-5)
         assert seen[1:] == [[half] * 3, [total] * 4, [0.0] * 4]
+
+
+MODULES = """
+import flambeau.hook; flambeau.hook.install()
+import sys
+import torch.distributed
+assert not {f"flambeau.distributed.{name}" for name in ("device_mesh", "tensor", "fsdp")} & {
+    *sys.modules}
+import torch.distributed.tensor.experimental
+import torch.distributed.fsdp.wrap
+from torch.distributed._tensor import DTensor, Shard, init_device_mesh
+from torch.distributed._composable.fsdp import fully_shard
+from torch.distributed.fsdp import FSDPModule, ShardingStrategy
+from torch.distributed.fsdp._fully_shard import fully_shard as same
+from torch.distributed.tensor.placement_types import Placement
+assert same is fully_shard is torch.distributed.fsdp.fully_shard
+assert torch.distributed.tensor.DTensor is DTensor and issubclass(Shard, Placement)
+assert torch.distributed.device_mesh.init_device_mesh is torch.distributed.init_device_mesh
+assert torch.distributed.tensor.experimental.local_map and torch.distributed.fsdp.wrap.wrap
+print(ShardingStrategy.FULL_SHARD.name)
+"""
+
+
+def test_modules_are_loaded_when_they_are_asked_for():
+    done = subprocess.run([sys.executable, "-c", MODULES], capture_output=True, text=True,
+                          check=False)  # fmt: skip
+    assert done.stdout == "FULL_SHARD\n", done.stderr

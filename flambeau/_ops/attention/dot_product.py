@@ -288,6 +288,14 @@ def _is_flash(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
     return are_in_rows(query._data, key._data, value._data, mask)
 
 
+def _blocked(query: Any, key: Any) -> Any:
+    """True where the key comes behind the query; of the queries' class, if they have one."""
+    sizes = query._data.shape[-2], key._data.shape[-2]
+    if hasattr(type(query), "__torch_dispatch__"):
+        return ops.new_ones(query, sizes, dtype=dt.bool_).triu(1)
+    return on_device_of(wrap(later_keys(*sizes)), query)
+
+
 def _masked_scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: float) -> Any:
     root = math.sqrt(scale) if scale >= 0 else None
     if root is None:
@@ -295,8 +303,7 @@ def _masked_scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale:
     else:
         scores = (query * root).matmul((key * root).transpose(-2, -1))
     if is_causal:
-        later = later_keys(query._data.shape[-2], key._data.shape[-2])
-        blocked = on_device_of(wrap(later), query)
+        blocked = _blocked(query, key)
         scores = ops.masked_fill(scores, blocked, float("-inf"))
     if attn_mask is None:
         return scores

@@ -50,6 +50,15 @@ def _composed_rms_norm(grad: Any, input: Any, count: int, weight: Any, eps: floa
     )
 
 
+def _rms_parts(input: Any, normalized_shape: Any, weight: Any, eps: float | None) -> Any:
+    """Both results by public operators."""
+    dims = list(range(input.dim() - len(normalized_shape), input.dim()))
+    eps = dt.finfo(input.dtype).eps if eps is None else eps
+    rstd = (input.pow(2).mean(dims, keepdim=True) + eps).rsqrt()
+    result = input * rstd
+    return (result if weight is None else result * weight), rstd
+
+
 @kernel(
     "_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps)"
     " -> (Tensor, Tensor)",
@@ -59,6 +68,7 @@ def _composed_rms_norm(grad: Any, input: Any, count: int, weight: Any, eps: floa
     node="MulBackward0",
     nondifferentiable=("result1",),
     backward={("input", "weight"): _rms_gradients},
+    decomposition=_rms_parts,
 )
 def rms_norm_kernel(input: np.ndarray, normalized_shape: Sequence[int], weight: np.ndarray | None,
                     eps: float | None) -> Any:  # fmt: skip

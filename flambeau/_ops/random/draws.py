@@ -693,6 +693,9 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     return _overwrite(self, title, lambda data: _fill_bernoulli(data, p, stream), p)
 
 
+shown("bernoulli_")(bernoulli_)
+
+
 def _bounds(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
     """The bounds that `random_` is given: none, `to`, or `from` and `to`."""
     names = ("from", "to")[: len(args) + len(named)] if len(args) + len(named) == 2 else ("to",)

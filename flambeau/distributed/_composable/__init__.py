@@ -1,0 +1,18 @@
+"""`torch.distributed._composable`: names that libraries import from there."""
+
+from typing import Any
+
+from flambeau._core.absent import absent_function
+from flambeau._core.missing import missing
+from flambeau.distributed.fsdp import fully_shard
+
+__all__ = ["checkpoint", "contract", "fully_shard", "replicate"]
+
+checkpoint, contract, replicate = (
+    absent_function(f"torch.distributed._composable.{name}")
+    for name in ("checkpoint", "contract", "replicate")
+)
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)

@@ -1,0 +1,3 @@
+"""`torch.distributed._composable.fsdp`: `fully_shard` under its first name."""
+
+from flambeau.distributed.fsdp import *  # noqa: F403

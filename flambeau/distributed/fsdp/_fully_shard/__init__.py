@@ -1,0 +1,3 @@
+"""`torch.distributed.fsdp._fully_shard`: names that libraries import from there."""
+
+from flambeau.distributed.fsdp import *  # noqa: F403
