@@ -3,8 +3,8 @@
 What a program would compile on its way (10 to 40 ms a kernel) is compiled before it: when an image
 is built, or after an update. A group is a function of a dtype; `@group("name", dtypes)` adds one.
 
-`flambeau warmup --library FILE` puts the kernels into one file that loads without LLVM: those of the
-groups that are named, and those of a program (`-- SCRIPT ARGUMENT ...`).
+`flambeau warmup --library FILE` puts the kernels into one file that loads without LLVM: those of
+the groups that are named, and those of a program (`-- SCRIPT ARGUMENT ...`).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ commands:
   env                            show versions, processor, threads and optional parts
   warmup [NAME ...]              compile the common kernels, so that no program has to wait for them
   warmup --library FILE [NAME ...] [-- SCRIPT ...]
-                                 put kernels, those of a script too, into a file that loads without LLVM
+                                 put kernels, of a script too, into a file that needs no LLVM
   inspect FILE                   show what a checkpoint holds; no code in it runs
   verify FILE ...                check the structure and the checksums of checkpoints
   convert A B                    .pth to .safetensors, and back

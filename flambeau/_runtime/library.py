@@ -129,7 +129,7 @@ def system_flags() -> frozenset[str]:
     return frozenset(_plain(word) for word in line.partition(":")[2].split())
 
 
-def needs(features: Iterable[str]) -> frozenset[str]:
+def needs(features: Iterable[str]) -> set[str]:
     """The system's names of features that LLVM names; those that the system never tells are left
     out."""
     names = {SYSTEM_NAMES.get(feature, _plain(feature)) for feature in features}
