@@ -1,7 +1,7 @@
 """A function that embeds sentences: `handler({"sentences": [...]}, None)`.
 
-MODEL names a folder with a model and its tokenizer, as `save_pretrained` writes them. Run as a script, it embeds two
-sentences of different lengths: what `flambeau warmup --library` records.
+MODEL names a folder with a model and its tokenizer, as `save_pretrained` writes them. Run as a
+script, it embeds a few sentences: what `flambeau warmup --library` records.
 """
 
 import functools
