@@ -37,5 +37,5 @@ def handler(event, context):
 
 if __name__ == "__main__":
     short = "a lamp that floats on the river"
-    for sentences in ([short], [short, " and ".join([short] * 20)], [short] * 32):
+    for sentences in ([short], [short, " and ".join([short] * 4)], [short] * 32):
         handler({"sentences": sentences}, None)
