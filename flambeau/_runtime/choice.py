@@ -154,3 +154,8 @@ def guarded(body: Callable[..., Any], writes: bool,
             thread.by_numpy = False
 
     return call
+
+
+def guard(launcher: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a function that leaves to NumPy what `compiled` leaves to it."""
+    return guarded(launcher, writes=True)
