@@ -12,10 +12,9 @@ import flambeau._core.dtype as dt
 from flambeau._core.layout import jagged, strided
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.conversion import tensor as new_tensor
-from flambeau._tensor.tensor import Tensor
 from flambeau.nested import _jagged_forms, _strided  # noqa: F401  # the forms of functions
 from flambeau.nested._jagged import NestedTensor, made, offsets_of
-from flambeau.nested._shared import Nested
+from flambeau.nested._shared import Nested, is_tensor
 
 __all__ = [
     "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
@@ -52,10 +51,10 @@ def nested_tensor(
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
     if layout is strided and not isinstance(tensor_list, list):
         raise TypeError(ONLY_LISTS)
-    rows = [one.detach() if isinstance(one, Tensor) else new_tensor(one) for one in tensor_list]
+    rows = [one.detach() if is_tensor(one) else new_tensor(one) for one in tensor_list]
     if layout is jagged:
         rows = [row if dtype is None else row.to(dtype=dtype) for row in rows]
-        found = _jagged_of(rows, device)
+        found: Any = _jagged_of(rows, device)
     else:
         kind = dtype or (rows[0].dtype if rows else dt.default_dtype())
         _check_dims(rows)
@@ -119,14 +118,14 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     layout = strided if layout is None else layout
     if isinstance(ts, Nested) and ts.layout is layout:
         return ts.to(device=device, dtype=dtype) if device or dtype else ts
-    is_tensors = isinstance(ts, (list, tuple)) and all(isinstance(one, Tensor) for one in ts)
-    if not (isinstance(ts, Tensor) or is_tensors):
+    is_tensors = isinstance(ts, (list, tuple)) and all(is_tensor(one) for one in ts)
+    if not (is_tensor(ts) or is_tensors):
         raise TypeError(NO_TENSORS)
     if layout not in (strided, jagged):
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
-    if isinstance(ts, Tensor) and ts.dim() < 2:  # noqa: PLR2004
+    if is_tensor(ts) and ts.dim() < 2:  # noqa: PLR2004
         raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
-    rows = list(ts.unbind()) if isinstance(ts, Tensor) else list(ts)
+    rows = list(ts.unbind()) if is_tensor(ts) else list(ts)
     if device is not None or dtype is not None:
         rows = [row.to(device=device, dtype=dtype) for row in rows]
     if layout is jagged:
@@ -156,7 +155,7 @@ def nested_tensor_from_jagged(
     if offsets is None and lengths is None:
         raise RuntimeError("nested_tensor_from_jagged(): At least one of offsets or lengths is "
                            "required.")  # fmt: skip
-    if not isinstance(values, Tensor):
+    if not is_tensor(values):
         raise TypeError("_nested_view_from_jagged(): argument 'input' (position 1) must be Tensor, "
                         f"not {type(values).__name__}")  # fmt: skip
     if offsets is None:

@@ -19,6 +19,10 @@ class Nested(Tensor):
     """A batch of tensors of different sizes, which has one form for all and none of its own."""
 
     _forms: dict[str, Form] = {}  # noqa: RUF012  # each class has its own
+    detach: Any  # methods of Tensor, which find their forms
+    permute: Any
+    to: Any
+    transpose: Any
 
     @classmethod
     def __torch_function__(
@@ -39,6 +43,10 @@ class Nested(Tensor):
 
     @classmethod
     def _refusal(cls, name: str) -> str:
+        raise NotImplementedError
+
+    def dim(self) -> int:
+        """How many dims it has, that of the batch among them."""
         raise NotImplementedError
 
     def _rows(self) -> list[Any]:
@@ -129,7 +137,7 @@ class Nested(Tensor):
     def device(self) -> Any:
         return self._sample().device
 
-    @property
+    @property  # type: ignore[misc]
     def data(self) -> Any:
         return self.detach()
 
@@ -241,6 +249,11 @@ def is_elementwise(name: str) -> bool:
     plain = name if name.startswith("__") else name.removesuffix("_")
     rows = BY_NAME.get(name) or BY_NAME.get(plain) or BY_NAME.get(f"special.{plain}") or []
     return any(row.elementwise for row in rows)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor of any kind."""
+    return isinstance(value, Tensor)
 
 
 def nested_in(values: Any) -> Iterator[Nested]:

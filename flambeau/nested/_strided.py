@@ -13,8 +13,15 @@ import flambeau._core.dtype as dt
 from flambeau._core.layout import strided
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.conversion import tensor as new_tensor
-from flambeau._tensor.tensor import Tensor
-from flambeau.nested._shared import COMMON, Form, Nested, instance, nested_in, to_padded
+from flambeau.nested._shared import (
+    COMMON,
+    Form,
+    Nested,
+    instance,
+    is_tensor,
+    nested_in,
+    to_padded,
+)
 
 NO_SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
 
@@ -161,7 +168,7 @@ def _operand(pattern: Any, name: str, value: Any, place: int) -> Any:
         if value is not pattern and _shapes(value) != _shapes(pattern):
             raise RuntimeError(f"{name} does not support broadcasting when given a NestedTensor")
         return value._rows()[place]
-    if isinstance(value, Tensor) and value.numel() > 1:
+    if is_tensor(value) and value.numel() > 1:
         raise RuntimeError("Expected both self and other to be nested, but got a nested self and "
                            "non-nested other")  # fmt: skip
     return value
