@@ -21,7 +21,7 @@ MODULES = frozenset((
     "_guards", "_functorch",
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
-    "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
+    "torch_version", "masked", "nested", "signal", "distributions", "backends", "cpu", "overrides",
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
     "profiler", "storage", "quasirandom", "__future__", "futures", "multiprocessing",
     "distributed", "fx", "hub", "compiler", "library", "_dynamo", "_tensor_str", "_utils",

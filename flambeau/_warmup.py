@@ -2,16 +2,23 @@
 
 What a program would compile on its way (10 to 40 ms a kernel) is compiled before it: when an image
 is built, or after an update. A group is a function of a dtype; `@group("name", dtypes)` adds one.
+
+`flambeau warmup --library FILE` puts the kernels into one file that loads without LLVM: those of
+the groups that are named, and those of a program (`-- SCRIPT ARGUMENT ...`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import runpy
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import flambeau as torch
+from flambeau import hook
 
 Case = Callable[[Any], Any]
 FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
@@ -52,6 +59,56 @@ def fill(names: list[str], say: Callable[[str], Any]) -> int:
     say(f"{count} kernels, {total / 2**20:.1f} MB in {cache.directory()}, "
         f"{time.perf_counter() - start:.1f} s\n")  # fmt: skip
     return 0
+
+
+def into_library(
+    path: Path, names: list[str], program: list[str], say: Callable[[str], Any]
+) -> int:
+    """Run groups and a program, and write the kernels that they needed to a library.
+
+    `program`: a script and its arguments; it is run as `__main__`, with flambeau as torch.
+    """
+    from ._runtime import choice, engine, library, machine_code
+
+    if choice.ENGINE == "numpy" or choice.FROM_LIBRARY or not choice.available():
+        say("There is nothing to compile: kernels need llvmlite, and FLAMBEAU_ENGINE=auto.\n")
+        return 1
+    if not machine_code.POSSIBLE:
+        say("Libraries are for Linux on x86-64.\n")
+        return 1
+    library.Recording.kept = {}
+    _basis()
+    for name in names:
+        for case, dtype in GROUPS[name]:
+            _run(case, dtype)
+    if program:
+        _run_program(program)
+    written = library.write(path, engine.made_for())
+    say(f"{written} kernels, {path.stat().st_size / 2**20:.1f} MB in {path}\n")
+    return 0
+
+
+def _basis() -> None:
+    """What every process loads that runs kernels: the pool of memory and that of threads."""
+    from ._runtime import allocator, denormals, threads
+
+    allocator.ready()
+    threads.the_pool()
+    denormals.set_flush_denormal(False)
+
+
+def _run_program(program: list[str]) -> None:
+    """Run a script; that it ends by `sys.exit(0)` is no reason to stop."""
+    before = sys.argv[:]
+    sys.argv[:] = program
+    hook.install()
+    try:
+        runpy.run_path(program[0], run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise
+    finally:
+        sys.argv[:] = before
 
 
 def _run(case: Case, dtype: Any) -> None:

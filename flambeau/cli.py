@@ -33,6 +33,8 @@ commands:
                                  say at the end what took the time; write a trace and a flame graph
   env                            show versions, processor, threads and optional parts
   warmup [NAME ...]              compile the common kernels, so that no program has to wait for them
+  warmup --library FILE [NAME ...] [-- SCRIPT ...]
+                                 put kernels, of a script too, into a file that needs no LLVM
   inspect FILE                   show what a checkpoint holds; no code in it runs
   verify FILE ...                check the structure and the checksums of checkpoints
   convert A B                    .pth to .safetensors, and back
@@ -97,13 +99,29 @@ def env(arguments: list[str]) -> int:
 
 
 def warmup(arguments: list[str]) -> int:
-    """`flambeau warmup`: fill the cache of kernels, all of them or those of some kinds of work."""
-    from ._warmup import GROUPS, fill
+    """`flambeau warmup`: fill the cache of kernels, all of them or those of some kinds of work, or
+    write those of some kinds and of a program to a library."""
+    from ._warmup import GROUPS, fill, into_library
 
-    unknown = [name for name in arguments if name not in GROUPS]
-    if unknown:
-        return _fail(f"usage: flambeau warmup [{'|'.join(GROUPS)}] ...\n")
-    return fill(arguments or list(GROUPS), sys.stdout.write)
+    words, _, program = _split(arguments, "--")
+    path = None
+    if words[:1] == ["--library"] and len(words) > 1:
+        path, words = Path(words[1]), words[2:]
+    unknown = [name for name in words if name not in GROUPS]
+    if unknown or (program and path is None):
+        names = "|".join(GROUPS)
+        return _fail(f"usage: flambeau warmup [{names}] ...\n"
+                     f"       flambeau warmup --library FILE [{names}] ... "
+                     "[-- SCRIPT ARGUMENT ...]\n")  # fmt: skip
+    if path is None:
+        return fill(words or list(GROUPS), sys.stdout.write)
+    return into_library(path, words or ([] if program else list(GROUPS)), program, sys.stdout.write)
+
+
+def _split(words: list[str], mark: str) -> tuple[list[str], str, list[str]]:
+    """What stands before a mark, the mark, and what stands behind it."""
+    place = words.index(mark) if mark in words else len(words)
+    return words[:place], mark, words[place + 1 :]
 
 
 def run(arguments: list[str]) -> int:

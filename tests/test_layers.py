@@ -30,8 +30,9 @@ LAYERS = [
         "nn", "optim", "amp", "utils", "serialization", "testing",
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "compiler", "storage", "futures",
-        "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
-        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "_guards", "onnx",
+        "masked", "nested", "signal", "cpu", "return_types", "functional", "accelerator", "mps",
+        "mtia", "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "_guards",
+        "onnx",
     },
     {
         "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo",

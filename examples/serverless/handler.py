@@ -1,13 +1,19 @@
 """A function that embeds sentences: `handler({"sentences": [...]}, None)`.
 
-MODEL names a folder with a model and its tokenizer, as `save_pretrained` writes them.
+MODEL names a folder with a model and its tokenizer, as `save_pretrained` writes them. Run as a
+script, it embeds a few sentences: what `flambeau warmup --library` records.
 """
 
 import functools
 import os
+from pathlib import Path
 
-import torch
-from transformers import AutoModel, AutoTokenizer
+LIBRARY = Path(__file__).with_name("kernels")
+if LIBRARY.exists():  # before torch is imported
+    os.environ.setdefault("FLAMBEAU_LIBRARY", str(LIBRARY))
+
+import torch  # noqa: E402
+from transformers import AutoModel, AutoTokenizer  # noqa: E402
 
 
 @functools.cache
@@ -27,3 +33,9 @@ def handler(event, context):
         words = batch["attention_mask"][..., None]
         means = (states * words).sum(1) / words.sum(1)
         return torch.nn.functional.normalize(means).tolist()
+
+
+if __name__ == "__main__":
+    short = "a lamp that floats on the river"
+    for sentences in ([short], [short, " and ".join([short] * 4)], [short] * 32):
+        handler({"sentences": sentences}, None)

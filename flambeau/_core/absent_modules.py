@@ -32,10 +32,6 @@ NAMES = {
     "export.decomp_utils": "CustomDecompTable",
     "export.dynamic_shapes": "Dim",
     "nn.attention.flex_attention": FLEX,
-    "nested": "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged "
-    "to_padded_tensor",
-    "nested._internal": "",
-    "nested._internal.nested_tensor": "NestedTensor ViewNestedFromBuffer",
     "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension include_paths load "
     "load_inline",
 }

@@ -3,14 +3,19 @@
 `FLAMBEAU_ENGINE` decides: `auto` (the table), `numpy` (never a kernel), `llvm` (a kernel wherever
 there is one, whatever the size: for tests). `FLAMBEAU_FUSION=0` keeps operators from being joined.
 What processor kernels are made for is `processor`'s, which is imported here: a wrong FLAMBEAU_CPU
-is an error from the start, not at the first kernel.
+is an error from the start, not at the first kernel. `FLAMBEAU_LIBRARY` names a library of kernels
+(`library`), which is all there is without llvmlite: what it lacks, NumPy computes (`guarded`).
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
+import threading
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from flambeau._runtime import processor  # noqa: F401
 
@@ -67,11 +72,47 @@ if ENGINE not in ENGINES:
 if ENGINE != "auto":
     LIMITS = dict.fromkeys(LIMITS, 0 if ENGINE == "llvm" else NEVER)
 
+LIBRARY = os.environ.get("FLAMBEAU_LIBRARY", "")
+"""The library of kernels to look into first."""
+FROM_LIBRARY = bool(LIBRARY) and importlib.util.find_spec("llvmlite") is None
+"""Whether there are kernels of the library and no others."""
+
+
+class KernelMissing(RuntimeError):
+    """A kernel that the library has not, where nothing can compile it."""
+
+
+class Thread(threading.local):
+    """Whether NumPy computes everything now, and how many kernels of the library have run."""
+
+    by_numpy = False
+    launches = 0
+
+
+thread = Thread()
+
+
+class LibraryLimits(dict[str, int]):
+    """The table, without a kernel of any kind while NumPy computes what the library lacks."""
+
+    def __getitem__(self, work: str) -> int:
+        return NEVER if thread.by_numpy else super().__getitem__(work)
+
+
+if FROM_LIBRARY:
+    LIMITS = LibraryLimits(LIMITS)
+
 
 @cache
 def available() -> bool:
-    """Whether llvmlite is installed."""
-    return importlib.util.find_spec("llvmlite") is not None
+    """Whether there are kernels: llvmlite is installed, or there is a library of them."""
+    if importlib.util.find_spec("llvmlite") is not None:
+        return True
+    if not LIBRARY:
+        return False
+    from flambeau._runtime import library
+
+    return library.opened() is not None
 
 
 def limit(work: str) -> int:
@@ -82,3 +123,39 @@ def limit(work: str) -> int:
 def compiled(work: str, size: int) -> bool:
     """Whether work of this kind and size runs as a compiled kernel."""
     return size >= LIMITS[work] and available()
+
+
+def guarded(body: Callable[..., Any], writes: bool,
+            restored: Callable[..., Any] | None = None) -> Callable[..., Any]:  # fmt: skip
+    """What computes a row from arrays, which NumPy does where the library lacks a kernel.
+
+    If it `writes` to its arguments, KernelMissing goes on to the caller where kernels have run
+    before the missing one: what they did must not be done again. `restored(*args)` makes a function
+    that takes back what cannot be done twice.
+    """
+    if not FROM_LIBRARY:
+        return body
+
+    @functools.wraps(body)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        before = thread.launches
+        restore = restored and restored(*args)
+        try:
+            return body(*args, **kwargs)
+        except KernelMissing:
+            if thread.by_numpy or (writes and thread.launches != before):
+                raise
+        if restore:
+            restore()
+        thread.by_numpy = True
+        try:
+            return body(*args, **kwargs)
+        finally:
+            thread.by_numpy = False
+
+    return call
+
+
+def guard(launcher: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a function that leaves to NumPy what `compiled` leaves to it."""
+    return guarded(launcher, writes=True)

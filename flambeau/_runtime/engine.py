@@ -18,7 +18,7 @@ from typing import Any
 
 from flambeau._compiler import native as compiler
 from flambeau._compiler.module import Module
-from flambeau._runtime import cache, machine_code, processor, rooms
+from flambeau._runtime import cache, choice, library, machine_code, processor, rooms
 from flambeau._version import __version__
 
 
@@ -55,7 +55,12 @@ def host() -> tuple[str, str, frozenset[str]]:
 
 @cache_once
 def made_for() -> tuple[str, str, frozenset[str]]:
-    """The same of the processor that kernels are made for: this one, or what FLAMBEAU_CPU asks."""
+    """The same of the processor that kernels are made for: this one, what FLAMBEAU_CPU asks, or the
+    library's, where all kernels are from there."""
+    if choice.FROM_LIBRARY:
+        opened = library.opened()
+        if opened is not None:
+            return opened.made_for[:3]
     return processor.made_for(processor.CHOSEN, *host())
 
 
@@ -179,10 +184,11 @@ def optimise(parsed: Any, passes: tuple[str, ...] | None) -> None:
 
 
 def symbols(native: Any, statics: dict[str, Any], checked: bool) -> dict[str, int]:
-    """Addresses of a kernel's `entry` (and `fault`), from the cache or newly compiled."""
-    key = key_of((native,), statics, "checked" if checked else "entry")
+    """Addresses of a kernel's `entry` (and `fault`), from a library, the cache or the compiler."""
+    form = "checked" if checked else "entry"
     wanted = ("entry", "fault") if checked else ("entry",)
-    return loaded(key, wanted, lambda: compile_object(native, statics, checked))
+    return _found((native,), statics, form, wanted,
+                  lambda: compile_object(native, statics, checked))  # fmt: skip
 
 
 def functions(natives: tuple[Any, ...], **statics: Any) -> dict[str, int]:
@@ -195,21 +201,60 @@ def functions(natives: tuple[Any, ...], **statics: Any) -> dict[str, int]:
             module.export(native, named)
         return assemble(module.text(), PASSES)
 
-    key = key_of(natives, statics, "functions")
-    return loaded(key, tuple(native.name for native in natives), made)
+    wanted = tuple(native.name for native in natives)
+    return _found(natives, statics, "functions", wanted, made)
 
 
-def loaded(key: str, wanted: tuple[str, ...], made: Callable[[], bytes]) -> dict[str, int]:
-    """Addresses of symbols in machine code that the cache has under a key, or that is made now."""
+def _found(
+    natives: tuple[Any, ...], statics: dict[str, Any], form: str, wanted: tuple[str, ...],
+    made: Callable[[], bytes],
+) -> dict[str, int]:  # fmt: skip
+    """Addresses of symbols: from the library if it has them, else by `loaded`.
+
+    Raises:
+        KernelMissing: the library has them not, and there is no llvmlite.
+    """
+    opened = usable_library()
+    name = ""
+    if opened is not None or library.Recording.kept is not None:
+        name = library.name_of(natives, statics, form)
+    code = None if opened is None else opened.read(name)
+    if code is not None:
+        library.keep(name, code)
+        return _link(name, code, wanted)
+    if choice.FROM_LIBRARY:
+        raise choice.KernelMissing(
+            f"{choice.LIBRARY} has no kernel {natives[0].name} for {statics}: make it again by "
+            "`flambeau warmup --library` with a program that needs it, or install llvmlite"
+        )
+    return loaded(key_of(natives, statics, form), wanted, made, name)
+
+
+@cache_once
+def usable_library() -> library.Library | None:
+    """The library of kernels, if those are what would be compiled here."""
+    opened = library.opened()
+    if opened is None or opened.made_for[:2] != made_for()[:2]:
+        return None
+    return opened
+
+
+def loaded(key: str, wanted: tuple[str, ...], made: Callable[[], bytes],
+           name: str = "") -> dict[str, int]:  # fmt: skip
+    """Addresses of symbols in machine code that the cache has under a key, or that is made now.
+    `name`: under which a library keeps it, while one is recorded."""
     code = cache.read(key)
     if code is None:
         code = made()
         cache.write(key, code)
     try:
-        return _link(key, code, wanted)
+        found = _link(key, code, wanted)
     except RuntimeError:  # what LLVM says of machine code that it cannot load
         cache.remove(key)
-        return _link(key, made(), wanted)
+        code = made()
+        found = _link(key, code, wanted)
+    library.keep(name, code)
+    return found
 
 
 class Linked:

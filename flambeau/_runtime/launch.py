@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.types import Pointer
-from flambeau._runtime import allocator, threads
+from flambeau._runtime import allocator, choice, threads
 from flambeau._runtime.cpu import _HEADER, _word_at, address
 
 CHECKED = "bounds" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
@@ -117,6 +117,27 @@ class Kernel:
                              f"line {line}")  # fmt: skip
 
 
+class LibraryKernel(Kernel):
+    """A kernel where all are from a library: its launches are counted (`choice.guarded`)."""
+
+    __slots__ = ()
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run as one task in the caller's thread."""
+        choice.thread.launches += 1
+        super().__call__(*arguments)
+
+    def once(self, words: tuple[int, ...], *arrays: np.ndarray) -> None:
+        """Run as one task with arrays and then plain numbers."""
+        choice.thread.launches += 1
+        super().once(words, *arrays)
+
+    def parallel(self, tasks: int, *arguments: Any) -> None:
+        """Run `tasks` tasks over the thread pool."""
+        choice.thread.launches += 1
+        super().parallel(tasks, *arguments)
+
+
 def limits_of(array: np.ndarray) -> tuple[int, int]:
     """The address of the first byte that an array reaches, and the one behind the last."""
     start = address(array)
@@ -129,6 +150,7 @@ def limits_of(array: np.ndarray) -> tuple[int, int]:
 
 
 KERNELS: dict[Any, Kernel] = {}
+KIND = LibraryKernel if choice.FROM_LIBRARY else Kernel
 LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a child must not be made while LLVM is at work elsewhere
     os.register_at_fork(
@@ -144,5 +166,5 @@ def kernel(native: Any, **statics: Any) -> Kernel:
         with LOCK:
             found = KERNELS.get(key)
             if found is None:
-                found = KERNELS[key] = Kernel(native, statics)
+                found = KERNELS[key] = KIND(native, statics)
     return found

@@ -95,6 +95,7 @@ FLOAT32 = np.dtype(np.float32)
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
+@choice.guard
 def unscale(grads: list[Any], inverse: Any) -> bool:
     """Multiply gradients of one type in place; whether one of them was infinite or NaN."""
     for_kernel: list[Any] = []

@@ -20,6 +20,7 @@ def moved(average: Any, current: Any, weight: Any) -> tuple[Any, ...]:
     return (lerp(average, current, weight),)
 
 
+@choice.guard
 def approach(averages: Any, currents: Any, weight: float) -> None:
     """average ← average + weight·(current - average) for tensors of one dtype, without gradients.
 

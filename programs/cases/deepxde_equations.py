@@ -1,6 +1,7 @@
 """deepxde: networks that solve differential equations, and one that learns an operator."""
 
 import contextlib
+import io
 import os
 
 os.environ["DDE_BACKEND"] = "pytorch"
@@ -10,7 +11,7 @@ import torch  # noqa: E402
 
 
 def compiled(model, *how, **settings):
-    with contextlib.redirect_stdout(None):  # it tells how long that takes
+    with contextlib.redirect_stdout(io.StringIO()):  # it tells how long that takes
         model.compile(*how, **settings)
 
 

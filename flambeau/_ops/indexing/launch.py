@@ -74,6 +74,7 @@ def _row_major(array: np.ndarray) -> np.ndarray:
 # ---- reading
 
 
+@choice.guard
 def read_rows(data: np.ndarray, dim: int, index: np.ndarray, wrap: bool = False) -> Any:
     """The slices of a dim at index [*]: [before, *, behind], or None."""
     size = index.size * (data.size // max(data.shape[dim], 1))
@@ -91,6 +92,7 @@ def read_rows(data: np.ndarray, dim: int, index: np.ndarray, wrap: bool = False)
     return None if bad.any() else out
 
 
+@choice.guard
 def read_elements(data: np.ndarray, dim: int, index: np.ndarray) -> Any:
     """The element at each position of index, which has the shape of data but for the dim."""
     if not choice.compiled("gather", index.size) or data.itemsize not in STORAGE:
@@ -147,6 +149,7 @@ def _written(name: str, types: tuple[Any, ...], tasks: int, data: np.ndarray, in
     return tasks > 1 or bad[0] >= 0  # type: ignore[no-any-return]
 
 
+@choice.guard
 def write_rows(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, op: str,
                skip: int = NOTHING) -> bool:  # fmt: skip
     """Slices of source [before, *, behind] meet those of data at index [*], in range."""
@@ -184,6 +187,7 @@ def _write_singles(worked: Any, data: np.ndarray, index: np.ndarray, source: np.
                     outer, length, count, rows, step, skip)  # fmt: skip
 
 
+@choice.guard
 def write_elements(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
                    op: str) -> bool:  # fmt: skip
     """Values of source (of the shape of index, or one number) meet those of data at positions

@@ -21,7 +21,7 @@ from flambeau._compiler.kernel_source import NoForm, conditions, fixed_number, s
 from flambeau._compiler.loops import Loop, Operand
 from flambeau._compiler.types import OF_NUMPY, Scalar, b8
 from flambeau._core import settings
-from flambeau._runtime import engine, launch
+from flambeau._runtime import choice, engine, launch
 from flambeau._runtime.cpu import address
 
 TASK = 5_000
@@ -108,7 +108,7 @@ class Fusion:
     def _plan(self, arrays: Sequence[np.ndarray], outs: Any) -> Plan | None:
         try:
             return make_plan(self, arrays, outs)
-        except NoForm:
+        except (NoForm, choice.KernelMissing):
             return None
 
     def kernel(self, loop: Loop) -> tuple[launch.Kernel, loops.Kernel]:

@@ -58,7 +58,7 @@ def matrices(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     rows, depth = left.shape
     columns = right.shape[1]
     if rows >= THIN <= columns and rows * depth * columns >= LARGE:
-        kernels = products()
+        kernels = None if choice.thread.by_numpy else products()
         if kernels is not None:
             return kernels.gemm(left, right)  # type: ignore[no-any-return]
     return multiply(left, right)

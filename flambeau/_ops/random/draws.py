@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core import modes, random_fill
+from flambeau._core import modes, random_fill, random_numbers
 from flambeau._core.device import CPU, META, Cuda, Defaults, refuse_pinned, thread
 from flambeau._core.device import device as Device  # noqa: N812  a parameter is called so
 from flambeau._core.generator import Generator as CoreGenerator
@@ -109,6 +111,19 @@ def _templates() -> Any:
 
 
 random_fill.Compiled.kernels = staticmethod(_kernels)
+
+
+def _rewound(*args: Any) -> Callable[[], Any]:
+    """What takes a stream, the last argument of all that draws, back to where it is now."""
+    stream = args[-1]
+    return functools.partial(CoreGenerator.set_state, stream, CoreGenerator.get_state(stream))
+
+
+if choice.FROM_LIBRARY:
+    CoreGenerator.numbers = SimpleNamespace(**{
+        name: choice.guarded(getattr(random_numbers, name), False, _rewound)
+        for name in random_numbers.__all__
+    })  # fmt: skip
 
 
 def stream_of(generator: Any, name: str = "", filled: Tensor | None = None) -> CoreGenerator:

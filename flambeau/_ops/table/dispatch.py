@@ -24,7 +24,7 @@ from flambeau._ops.table.recording import build as build_recorder
 from flambeau._ops.table.recording import compile_function
 from flambeau._ops.table.result_types import result_type_of
 from flambeau._ops.table.schema import REQUIRED
-from flambeau._runtime import cpu
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.bits import Bits, BitTensor, among, like, set_bits
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new, wrap
@@ -56,7 +56,7 @@ class Recorder:
 def base_scope(op: Op) -> dict[str, Any]:
     """Names that generated functions use."""
     return {
-        "op": op, "body": op.body, "new": new, "Tensor": Tensor, "wrap": wrap,
+        "op": op, "body": guarded(op), "new": new, "Tensor": Tensor, "wrap": wrap,
         "ndarray": np.ndarray, "watch": modes.watch, "grad_state": modes.grad,
         "rewritten": rewritten, "enter_quiet": cpu.enter_quiet,
         "leave_quiet": cpu.leave_quiet, "QUIET": cpu.QUIET, "recorder": Recorder(op),
@@ -73,6 +73,13 @@ def base_scope(op: Op) -> dict[str, Any]:
         "required": required, "in_earlier_form": earlier_forms.in_earlier_form,
         **binder.defaults(op),
     }  # fmt: skip
+
+
+def guarded(op: Op) -> Callable[..., Any]:
+    """A row's body; of arrays, NumPy computes it where a library of kernels lacks one."""
+    if op.kind == "composite":
+        return op.body
+    return choice.guarded(op.body, writes="!)" in op.text)
 
 
 def explain(op: Op, values: tuple[Any, ...], error: Exception) -> Exception:

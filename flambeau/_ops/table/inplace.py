@@ -11,7 +11,7 @@ from flambeau._core import modes
 from flambeau._ops.table import binder, dispatch, earlier_forms, outputs, pointwise
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import Plan
-from flambeau._runtime import cpu
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.bits import require_array
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import bump, check_inplace, from_before, snapshot
@@ -84,7 +84,7 @@ class KernelInplace:
         written = op.written
         self.recorder = dispatch.Recorder(written) if written.backward else None
         self.plain = dispatch.Plain(op) if op.kind != "composite" else positional(op)
-        self.write = write_function(op) if op.write else None
+        self.write = choice.guarded(write_function(op), True) if op.write else None
         self.repeatable = op.name in REPEATABLE
         self.apart = op.name in APART
         self.needs_before = bool(written.backward) and Plan(written).uses_self()

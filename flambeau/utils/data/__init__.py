@@ -61,9 +61,16 @@ LAZY = {
     "ImageFolder": "image_folder",
     "TFRecordDataset": "archives.records",
     "TarDataset": "archives.tar",
+    **dict.fromkeys(
+        ("IterDataPipe", "MapDataPipe", "DFIterDataPipe", "DataChunk"), "datapipes.datapipe"
+    ),
+    **dict.fromkeys(
+        ("functional_datapipe", "guaranteed_datapipes_determinism", "non_deterministic"),
+        "datapipes._decorator",
+    ),
 }
 """Names that are imported when they are used, and where from."""
-PACKAGES = ("_utils", "archives", "transforms")
+PACKAGES = ("_utils", "archives", "datapipes", "graph", "graph_settings", "transforms")
 
 
 def __getattr__(name: str) -> object:

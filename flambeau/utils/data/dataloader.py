@@ -106,9 +106,10 @@ class DataLoader(Generic[T_co]):
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
         iterable = isinstance(dataset, IterableDataset)
+        self.dataset, unshuffled = _set_up(dataset, shuffle)
         self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
         if self._is_iterable:
-            _check_iterable(shuffle, sampler, batch_sampler)
+            _check_iterable(unshuffled, sampler, batch_sampler)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         batched = batch_size is not None
@@ -277,6 +278,16 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None
         raise ValueError("prefetch_factor option should be non-negative")
     if persistent and num_workers == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+def _set_up(dataset: Any, shuffle: bool | None) -> tuple[Any, bool | None]:
+    """A data pipe that shuffles as the loader is told, which is done with that; other datasets as
+    they are, and `shuffle`."""
+    if not getattr(type(dataset), "is_pipe", False):
+        return dataset, shuffle
+    from flambeau.utils.data.graph_settings import apply_shuffle_settings
+
+    return apply_shuffle_settings(dataset, shuffle), None
 
 
 def _check_iterable(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:

@@ -10,6 +10,8 @@ from flambeau._core.device import Cuda
 from flambeau.utils.data.fetch import DatasetKind
 from flambeau.utils.data.pinning import pinned
 from flambeau.utils.data.progress import base_seed_of, progress_of
+from flambeau.utils.data.sampler import random_seed
+from flambeau.utils.data.seeds import seed_pipes
 
 if TYPE_CHECKING:
     from flambeau.utils.data.dataloader import DataLoader
@@ -25,6 +27,8 @@ class LoaderIterator:
     def __init__(self, loader: DataLoader) -> None:
         self.loader = loader
         self._take(loader)
+        if getattr(type(self._dataset), "is_pipe", False):
+            seed_pipes(self._dataset, random_seed(loader.generator))
         if loader.pin_memory and loader.pin_memory_device:
             warnings.warn(
                 "pin_memory_device is deprecated, the current accelerator will be used as the "

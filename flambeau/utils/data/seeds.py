@@ -26,6 +26,15 @@ def seed_everything(base_seed: int, worker: int) -> int:
     return seed
 
 
+def seed_pipes(dataset: Any, seed: int) -> None:
+    """Give each data pipe that draws a seed of its own, the same in every process."""
+    from flambeau.utils.data.graph_settings import apply_random_seed
+
+    stream = type(default_generator)()
+    stream.manual_seed(seed)
+    apply_random_seed(dataset, stream)
+
+
 def _seed_numpy(numpys: Any, base_seed: int, worker: int) -> None:
     """From NumPy's SeedSequence over both numbers, of which it takes 32 bits at a time."""
     numpys.seed(_words(numpys, base_seed, worker))

@@ -7,6 +7,15 @@ from typing import Any
 
 from flambeau.utils.data.failures import Failure
 from flambeau.utils.data.fetch import DatasetKind, Fetcher
+from flambeau.utils.data.seeds import seed_pipes
+
+
+def share(dataset: Any, workers: int, worker: int) -> None:
+    """Let the data pipes that can share give one worker its part."""
+    from flambeau.utils.data.datapipes.iter.sharding import SHARDING_PRIORITIES
+    from flambeau.utils.data.graph_settings import apply_sharding
+
+    apply_sharding(dataset, workers, worker, SHARDING_PRIORITIES.MULTIPROCESSING)
 
 
 @dataclass
@@ -41,10 +50,14 @@ class Worker:
         self.wrong: Failure | None = None  # why nothing can be fetched
         self.told = False  # whether that was reported
         self.useless: Failure | None = None
+        self.is_pipe = getattr(type(work.dataset), "is_pipe", False)
 
     def prepare(self) -> None:
-        """Call `worker_init_fn`. Where that fails, nothing can be fetched in any pass."""
+        """Take this worker's part of a data pipe, and call `worker_init_fn`. Where that fails,
+        nothing can be fetched in any pass."""
         try:
+            if self.is_pipe:
+                share(self.work.dataset, self.work.workers, self.work.worker)
             if self.work.init is not None:
                 self.work.init(self.work.worker)
         except self.caught as error:
@@ -53,12 +66,15 @@ class Worker:
     def _start(self, turn: int, begun: Any) -> None:
         """A new pass over the dataset."""
         work = self.work
+        again = self.turn >= 0
         self.turn, self.wrong, self.told = turn, self.useless, False
         if self.wrong is not None:
             return
         try:
             if begun is not None:
                 work.dataset.begin(begun)
+            if self.is_pipe and again:  # the seeds of the first pass came with the dataset
+                seed_pipes(work.dataset, work.base_seed + turn)
             self.fetcher = DatasetKind.create_fetcher(
                 work.kind, work.dataset, work.batched, work.collate, work.drop_last
             )

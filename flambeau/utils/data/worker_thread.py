@@ -62,13 +62,14 @@ def _stop(threads: list[WorkerThread], ended: threading.Event) -> None:
 
 
 class WorkerThread(threading.Thread):
-    """The life of a worker thread. An iterable dataset is copied for it, since an iterator, or
-    what `worker_init_fn` sets, must be the worker's own; the copy is shallow."""
+    """The life of a worker thread. An iterable dataset is copied for it: an iterator, or what
+    `worker_init_fn` sets, must be the worker's own; the copy is shallow, except for pipes."""
 
     def __init__(self, work: Work, results: Any, ended: threading.Event) -> None:
         super().__init__(daemon=True, name=f"flambeau-worker-{work.worker}")
         if work.kind == DatasetKind.Iterable:
-            work = dataclasses.replace(work, dataset=copy.copy(work.dataset))
+            copied = copy.deepcopy if getattr(type(work.dataset), "is_pipe", False) else copy.copy
+            work = dataclasses.replace(work, dataset=copied(work.dataset))
         self.box: queue.SimpleQueue[Any] = queue.SimpleQueue()
         where = f"in DataLoader worker thread {work.worker}"
         self.worker = Worker(work, where, BaseException)  # nobody sees a thread that is gone

@@ -11,6 +11,7 @@ from flambeau.utils.data.failures import Failure
 from flambeau.utils.data.fetch import DatasetKind
 from flambeau.utils.data.iterators import LoaderIterator
 from flambeau.utils.data.progress import progress_of
+from flambeau.utils.data.sampler import random_seed
 from flambeau.utils.data.worker import Work
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class WithWorkers(LoaderIterator):
         """A pass over the data, with the workers that there are."""
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self.turn += 1
+        if getattr(type(self._dataset), "is_pipe", False):
+            random_seed(loader.generator)  # PyTorch draws another seed for workers that stay
         self._num_yielded = 0
         self.progress = progress_of(loader, self._base_seed)
         self._sampler_iter = self.progress.indices(iter(loader._index_sampler))

@@ -37,7 +37,8 @@ def masked(data: bytes) -> int:
 
 @cache
 def _kernel() -> Any:
-    """The compiled form, where the processor has the instruction; else None."""
+    """The compiled form, where there can be one and the processor has the instruction; else
+    None."""
     from flambeau._runtime import choice
 
     if not choice.available() or choice.ENGINE == "numpy":
@@ -49,7 +50,10 @@ def _kernel() -> Any:
     from flambeau._runtime.launch import kernel
     from flambeau.utils.data.archives import crc_kernel as crc
 
-    return kernel(crc.crc32c)
+    try:
+        return kernel(crc.crc32c)
+    except choice.KernelMissing:
+        return None
 
 
 # ---- by NumPy

@@ -1,0 +1,1 @@
+"""PyTorch's place of the class of jagged tensors."""

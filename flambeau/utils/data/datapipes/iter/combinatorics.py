@@ -1,0 +1,97 @@
+"""`Sampler` and `Shuffler`: another order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from flambeau.utils.data.datapipes._decorator import functional_datapipe
+from flambeau.utils.data.datapipes.datapipe import IterDataPipe
+from flambeau.utils.data.sampler import SequentialSampler
+
+__all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
+
+
+class SamplerIterDataPipe(IterDataPipe):
+    """What a sampler over a pipe gives; SequentialSampler by default, which gives positions."""
+
+    def __init__(self, datapipe: IterDataPipe, sampler: Any = SequentialSampler,
+                 sampler_args: tuple[Any, ...] | None = None,
+                 sampler_kwargs: dict[str, Any] | None = None) -> None:  # fmt: skip
+        self.datapipe = datapipe
+        self.sampler_args = () if sampler_args is None else sampler_args
+        self.sampler_kwargs = {} if sampler_kwargs is None else sampler_kwargs
+        self.sampler = sampler(*self.sampler_args, data_source=datapipe, **self.sampler_kwargs)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.sampler)
+
+    def __len__(self) -> int:
+        return len(self.sampler)
+
+
+def new_seed() -> int:
+    """A seed from the default random stream."""
+    from flambeau._core.dtype import int64
+    from flambeau._ops.table.namespace import ops
+
+    return int(ops.empty((), dtype=int64).random_().item())
+
+
+@functional_datapipe("shuffle")
+class ShufflerIterDataPipe(IterDataPipe):
+    """Items in random order, as far as `buffer_size` of them allow.
+
+    A pass draws its seed from the default stream, unless `set_seed` gave one for it.
+    """
+
+    def __init__(self, datapipe: IterDataPipe, *, buffer_size: int = 10000,
+                 unbatch_level: int = 0) -> None:  # fmt: skip
+        super().__init__()
+        if buffer_size <= 0:
+            raise AssertionError("buffer_size should be larger than 0")
+        self.datapipe = datapipe.unbatch(unbatch_level) if unbatch_level else datapipe
+        self.buffer_size = buffer_size
+        self._buffer: list[Any] = []
+        self._enabled = True
+        self._seed: int | None = None
+        self._rng = random.Random()
+
+    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
+        """Shuffle, or leave the order as it is."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed: int) -> ShufflerIterDataPipe:
+        """The seed of the next pass."""
+        self._seed = seed
+        return self
+
+    def reset(self) -> None:
+        """Begin with an empty buffer and a seed."""
+        self._buffer = []
+        if self._enabled:
+            self._rng.seed(new_seed() if self._seed is None else self._seed)
+            self._seed = None
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._enabled:
+            yield from self.datapipe
+            return
+        buffer, draw = self._buffer, self._rng.randint
+        for item in self.datapipe:
+            if len(buffer) < self.buffer_size:
+                buffer.append(item)
+                continue
+            place = draw(0, len(buffer) - 1)
+            chosen, buffer[place] = buffer[place], item
+            yield chosen
+        while buffer:
+            yield buffer.pop(draw(0, len(buffer) - 1))
+
+    def __len__(self) -> int:
+        return len(self.datapipe)  # type: ignore[arg-type]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_buffer": []}

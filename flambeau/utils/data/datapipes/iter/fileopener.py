@@ -1,0 +1,37 @@
+"""`FileOpener`: files by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from flambeau.utils.data.datapipes._decorator import functional_datapipe
+from flambeau.utils.data.datapipes.datapipe import IterDataPipe
+from flambeau.utils.data.datapipes.utils.common import get_file_binaries_from_pathnames
+
+__all__ = ["FileOpenerIterDataPipe"]
+
+
+@functional_datapipe("open_files")
+class FileOpenerIterDataPipe(IterDataPipe):
+    """Pairs of a name and its opened file."""
+
+    def __init__(self, datapipe: Iterable[str], mode: str = "r", encoding: str | None = None,
+                 length: int = -1) -> None:  # fmt: skip
+        super().__init__()
+        if mode not in ("b", "t", "rb", "rt", "r"):
+            raise ValueError(f"Invalid mode {mode}")
+        if "b" in mode and encoding is not None:
+            raise ValueError("binary mode doesn't take an encoding argument")
+        self.datapipe = datapipe
+        self.mode = mode
+        self.encoding = encoding
+        self.length = length
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        yield from get_file_binaries_from_pathnames(self.datapipe, self.mode, self.encoding)
+
+    def __len__(self) -> int:
+        if self.length == -1:
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
+        return self.length
