@@ -20,7 +20,8 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-folder = Path(tempfile.mkdtemp(prefix="guide-files-"))
+temporary = tempfile.TemporaryDirectory(prefix="guide-files-")  # gone when the program ends
+folder = Path(temporary.name)
 path = folder / "training.pt"
 
 
@@ -147,4 +148,5 @@ print("equal:", torch.equal(empty.weight, big.weight))
 
 # %%
 # **What to try next.** Leave out ``"random"``: at which step does the curve part? Save ``first.model`` itself instead of its
-# state and read what ``torch.load`` says. Convert the file with ``flambeau convert big.pt big.safetensors``.
+# state and read what ``torch.load`` says. Say ``folder = Path(".")`` at the top, so that the files stay, where you are, and
+# convert one with ``flambeau convert big.pt big.safetensors``.

@@ -98,12 +98,13 @@ class Page:
 
 page = None
 if FLAMBEAU:
-    folder = Path(tempfile.mkdtemp(prefix="guide-profile-"))
+    temporary = tempfile.TemporaryDirectory(prefix="guide-profile-")  # gone when the program ends
+    folder = Path(temporary.name)
     with torch.debug.profile(str(folder / "steps.json"), file=io.StringIO()):
         for _ in range(3):
             step()
     page = Page((folder / "steps.html").read_text(encoding="utf-8"))
-page  # noqa: B018
+page
 
 # %%
 # What to do with it
