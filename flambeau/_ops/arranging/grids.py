@@ -133,7 +133,7 @@ INDEXING_WARNING = (
 )
 
 
-@composite("meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", method=False)
+@composite("meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", bare=True, method=False)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     """Coordinates of a grid from the coordinates along each dim: expanded views.
 

@@ -27,7 +27,7 @@ from flambeau._runtime.cpu import element_strides, empty_strided
 from flambeau._tensor.tensor import Tensor
 
 
-@composite("reshape(Tensor(a) self, int[] shape) -> Tensor(a)")
+@composite("reshape(Tensor(a) self, int[] shape) -> Tensor(a)", bare=True)
 def reshape(input: Any, *shape: Any, **named: Any) -> Any:
     """The same elements in another shape: a view where possible, else a copy.
 
@@ -245,6 +245,7 @@ alias("concatenate", "cat")
 
 @kernel(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    device_check="cat",
     batch="new dim",
     autocast="cpu=widest",
     out=True,

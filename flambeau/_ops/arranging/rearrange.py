@@ -383,7 +383,9 @@ def diagonal_copied(data: np.ndarray, diagonal: int) -> np.ndarray:
     return np.array(data.diagonal(diagonal))
 
 
-@composite("diag(Tensor self, int diagonal=0) -> Tensor", out_type=EXACT)
+@composite(
+    "diag(Tensor self, int diagonal=0) -> Tensor", out_writer="aten::diag_embed", out_type=EXACT
+)
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Any:
     """A matrix with this vector on a diagonal, or a matrix's diagonal as a vector.
 

@@ -13,7 +13,12 @@ FLAT = {"self": zero_like, "other": zero_like}
 """Formulas of comparisons that are written in place: they give numbers then."""
 
 
-@pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
+@pointwise(
+    "eq.Tensor(Tensor self, Tensor other) -> Tensor",
+    complex_half=True,
+    promote="bool",
+    backward_inplace=FLAT,
+)
 def eq(self: Any, other: Any) -> Any:
     """Whether elements are equal.
 
@@ -24,7 +29,12 @@ def eq(self: Any, other: Any) -> Any:
     return self == other
 
 
-@pointwise("ne.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
+@pointwise(
+    "ne.Tensor(Tensor self, Tensor other) -> Tensor",
+    complex_half=True,
+    promote="bool",
+    backward_inplace=FLAT,
+)
 def ne(self: Any, other: Any) -> Any:
     """Whether elements differ.
 

@@ -165,7 +165,9 @@ def _sgn_grad(grad: Any, self: Any, result: Any) -> Any:
     return ops.where(self == 0, 0.0, slope)
 
 
-@pointwise("sgn(Tensor self) -> Tensor", out_type=FOUND, backward={"self": _sgn_grad})
+@pointwise(
+    "sgn(Tensor self) -> Tensor", complex_half=True, out_type=FOUND, backward={"self": _sgn_grad}
+)
 def sgn(self: Any) -> Any:
     """`sign`, and `input / abs(input)` for complex numbers.
 
@@ -195,7 +197,8 @@ def _abs_type(inputs: Any) -> str:
     return "" if inputs[0]._data.dtype.kind in "cW" else FOUND
 
 
-@pointwise("abs(Tensor self) -> Tensor", dtypes="int float complex", label="abs_cpu",
+@pointwise("abs(Tensor self) -> Tensor",
+           complex_half=True, dtypes="int float complex", label="abs_cpu",
            out_type=_abs_type, backward={
     "self": lambda grad, self: grad * ops.sgn(self),
 })  # fmt: skip
@@ -216,7 +219,9 @@ def _as_float(x: np.ndarray) -> np.ndarray:
 # ---- questions
 
 
-@pointwise("isnan(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
+@pointwise(
+    "isnan(Tensor self) -> Tensor", complex_half=True, promote="bool", inplace=False, out=False
+)
 def isnan(self: Any) -> Any:
     """Whether elements are nan.
 
@@ -227,7 +232,9 @@ def isnan(self: Any) -> Any:
     return E.isnan(self)
 
 
-@pointwise("isinf(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
+@pointwise(
+    "isinf(Tensor self) -> Tensor", complex_half=True, promote="bool", inplace=False, out=False
+)
 def isinf(self: Any) -> Any:
     """Whether elements are infinite.
 
@@ -238,7 +245,9 @@ def isinf(self: Any) -> Any:
     return E.isinf(self)
 
 
-@pointwise("isfinite(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
+@pointwise(
+    "isfinite(Tensor self) -> Tensor", complex_half=True, promote="bool", inplace=False, out=False
+)
 def isfinite(self: Any) -> Any:
     """Whether elements are neither infinite nor nan.
 
@@ -280,7 +289,9 @@ def isneginf(self: Any) -> Any:
 add_primitive("isreal", lambda x: np.isreal(x) | np.zeros(x.shape, bool))
 
 
-@pointwise("isreal(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
+@pointwise(
+    "isreal(Tensor self) -> Tensor", complex_half=True, promote="bool", inplace=False, out=False
+)
 def isreal(self: Any) -> Any:
     """Whether the imaginary part is 0.
 

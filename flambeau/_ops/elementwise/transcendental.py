@@ -188,7 +188,8 @@ def sigmoid_slope(self: Any) -> Any:
     return self * (1 - self)
 
 
-@pointwise("_logit(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
+@pointwise("_logit(Tensor self) -> Tensor",
+           out_writer="logit", promote="float", dtypes="bool int float",
            label="logit_cpu", method=False, node="LogitBackward0",
            saved_facts={"eps": None}, backward={
     "self": lambda grad, self: ops.where(
@@ -199,7 +200,7 @@ def logit_all(self: Any) -> Any:
     return E.log(self / (1 - self))
 
 
-@pointwise("_logit_eps(Tensor self, float eps) -> Tensor", promote="float",
+@pointwise("_logit_eps(Tensor self, float eps) -> Tensor", out_writer="logit", promote="float",
            dtypes="bool int float", label="logit_cpu", method=False, node="LogitBackward0",
            backward={
     "self": lambda grad, self, eps: ops.where(
@@ -371,7 +372,7 @@ def _log_of_number(base: Any, like: Any) -> Any:
 
 
 @pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-           autocast="cuda=float32", order=1, exact_number=False,
+           complex_half=True, autocast="cuda=float32", order=1, exact_number=False,
            node="PowBackward0", check=_check_exponent, backward={"self": _power_grad})  # fmt: skip
 def pow_number(self: Any, exponent: Any) -> Any:
     """Each element to the power of a number.
@@ -395,7 +396,7 @@ def pow_tensor(self: Any, exponent: Any) -> Any:
 
 
 @pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-           autocast="cuda=float32", order=2, inplace=False, exact_number=False,
+           complex_half=True, autocast="cuda=float32", order=2, inplace=False, exact_number=False,
            dtypes="int float complex", method=False, node="PowBackward2", check=_check_base,
            backward={"exponent": _power_grad_of_number})  # fmt: skip
 def pow_of_number(self: Any, exponent: Any) -> Any:
@@ -413,7 +414,7 @@ def _wide(value: Any) -> Any:
     return complex(value) if element.is_complex else float(value)
 
 
-@composite("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
+@composite("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", out_writer="pow")
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """A power in double precision, whatever the types of the arguments.
 

@@ -250,6 +250,7 @@ def index_fill(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> Non
 @writer(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
     "bool include_self=True) -> Tensor",
+    nondeterministic="index_reduce_cuda",
     row_major=True,
     out=True,
     backward={("self", "source"): index_reduce_grads},
@@ -291,6 +292,7 @@ def _warn_beta() -> None:
 
 @writer(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    nondeterministic="put_",
     backward={
         "self": lambda grad, index, source_shape, accumulate: (
             grad if accumulate else ops.put(grad, index, ops.new_zeros(grad, source_shape))
@@ -398,6 +400,7 @@ masked_fill_tensor = _masked(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     _write_masked_fill_tensor,
     order=0,
+    devices="mask",
     node="MaskedFillBackward1",
     backward={
         "self": lambda grad, mask: ops.masked_fill(grad, mask, 0),
@@ -419,6 +422,7 @@ masked_fill = _masked(
     _write_masked_fill,
     _masked_filled,
     order=1,
+    devices="mask",
     node="MaskedFillBackward0",
     backward={"self": lambda grad, mask: ops.masked_fill(grad, mask, 0)},
 )

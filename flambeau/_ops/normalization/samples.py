@@ -131,6 +131,7 @@ def _composed_layer_norm(grad: Any, input: Any, count: int, weight: Any, eps: fl
 @kernel(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias,"
     " float eps) -> (Tensor, Tensor, Tensor)",
+    device_check="_native_layer_norm",
     batch=(0, None, None),
     method=False,
     autocast="cuda=float32",
@@ -229,6 +230,7 @@ def wanted_gradients(found: Any, kept: Any, shape: tuple[int, ...], mask: Any) -
 @composite(
     "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None,"
     " Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    bare=True,
     method=False,
 )
 def layer_norm(

@@ -149,6 +149,7 @@ def _max_pool_rows(spatial: int) -> None:
     @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor output, {numbers})"
             " -> Tensor",
             batch=Folded(spatial + 1), function=False, node=node.replace("0", "Backward0"),
+            nondeterministic=f"{name}_with_indices_backward_cuda" if spatial == 3 else "",
             backward={
         "grad_output": pick_again, "self": lambda grad: ops.zeros_like(grad),
     })  # fmt: skip
@@ -391,6 +392,7 @@ def _avg_pool_rows(spatial: int) -> None:
     @kernel(f"_{name}_backward(Tensor grad_output, int[] size, {numbers}) -> Tensor",
             batch=Folded(spatial + 1),
             function=False, node=node.replace("0", "Backward0"),
+            nondeterministic=f"{name}_backward_cuda" if spatial == 3 else "",
             backward={"grad_output": pool_again})  # fmt: skip
     def backward(grad_output: Array, size: Any, kernel_size: Any, stride: Any, padding: Any,
                  ceil_mode: bool, count_include_pad: bool,

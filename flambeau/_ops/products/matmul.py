@@ -246,6 +246,7 @@ def check_batch2(left: np.ndarray, right: np.ndarray) -> None:
 
 @kernel(
     "dot(Tensor self, Tensor tensor) -> Tensor",
+    device_check="_dot",
     batch=examples.vectors,
     linear="self tensor",
     autocast="cuda=widest",
@@ -432,7 +433,7 @@ def transposed_mv(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 # ---- any ranks
 
 
-@composite("matmul(Tensor self, Tensor other) -> Tensor", out_type=EXACT)
+@composite("matmul(Tensor self, Tensor other) -> Tensor", bare=True, out_type=EXACT)
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The product of vectors, matrices or batches of them.
 

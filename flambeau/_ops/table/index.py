@@ -64,9 +64,6 @@ is_signed is_storage is_tensor isclose numel result_type typename
     "cuda.dispatch": "",
     "cuda.generators": "",
     "cuda.gradients": "",
-    "cuda.host": "",
-    "cuda.mismatch": "",
-    "cuda.pointwise": "",
     "cuda.quick": "",
     "cuda.softmaxes": "",
     "cuda.table": "",
@@ -330,16 +327,12 @@ special.shifted_chebyshev_polynomial_w special.sinc special.spherical_bessel_j0 
 special.zeta
 """,
     "transforms.batch_rules": "",
-    "transforms.batched_call": "",
     "transforms.batched_factories": "",
-    "transforms.batching": "",
     "transforms.dispatched_factories": "",
     "transforms.dispatched_methods": "",
     "transforms.dispatching": "",
-    "transforms.expressions": "",
     "transforms.levels": "",
     "transforms.meta": "",
-    "transforms.tangents": "",
     "views.basic": """
 _view_dtype _view_other alias broadcast_to diagonal expand permute select slice squeeze swapaxes
 swapdims t transpose unfold unsqueeze view

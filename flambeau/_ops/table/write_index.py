@@ -24,7 +24,7 @@ from flambeau._tensor.tensor import Tensor, constructors
 FOLDER = Path(__file__).parent
 HEAD = "Which module holds which name. Written by `python -m flambeau._ops.table.write_index`."
 HOLDS_ROWS = re.compile(
-    r"^from flambeau\._ops\.table\.(op|rows|writers) import"
+    r"^from flambeau\._ops\.table\.(op|rows|writers) import (?!Op$)"
     r"|^from flambeau\._ops\.table import [^#\n]*\bop\b"
     r"|^from flambeau\._tensor\.tensor import [^#]*?\b(method|provides|constructors)\b",
     re.MULTILINE,

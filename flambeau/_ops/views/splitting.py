@@ -276,7 +276,9 @@ def _cuts(length: int, sections: int) -> list[int]:
     return [part * size + min(part, longer) for part in range(1, sections)]
 
 
-@composite("tensor_split(Tensor(a -> *) self, int[] indices_or_sections, int dim=0) -> Tensor(a)[]")
+@composite(
+    "tensor_split(Tensor(a -> *) self, int[] indices_or_sections, int dim=0) -> Tensor(a)[]",
+)
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *,
                  sections: Any = None, indices: Any = None,
                  tensor_indices_or_sections: Any = None) -> Any:  # fmt: skip
