@@ -29,7 +29,7 @@ def relu(input: Tensor, inplace: bool = False) -> Any:
     return ops.relu_(input) if inplace else ops.relu(input)
 
 
-@composite("relu6(Tensor self) -> Tensor", method=False, function=False)
+@composite("relu6(Tensor self) -> Tensor", fused=True, method=False, function=False)
 def relu6(input: Tensor) -> Any:
     """The input kept from 0 to 6."""
     if input._data.dtype.kind == "b":
@@ -228,7 +228,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
     return ops.hardswish_(input) if inplace else ops.hardswish(input)
 
 
-@composite("gelu(Tensor self, *, str approximate='none') -> Tensor", namespace=SPACE,
+@composite("gelu(Tensor self, *, str approximate='none') -> Tensor",
+           regular=True, fused=True, namespace=SPACE,
            elementwise=True)  # fmt: skip
 def gelu(input: Tensor, *, approximate: str = "none") -> Any:
     """`x * Phi(x)`; with `approximate="tanh"`, by the tanh formula.

@@ -26,6 +26,8 @@ def _in_aten(name: str, self: Any, dim: int, dtype: Any = None) -> InAten:
 
 @rows(
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    regular=True,
+    fused=True,
     out_writer="aten::softmax",
     device_check="_softmax",
     label="softmax",
@@ -71,6 +73,8 @@ def safe_softmax(x: Any) -> Any:
 
 @rows(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    regular=True,
+    fused=True,
     out_writer="aten::log_softmax",
     device_check="_log_softmax",
     label="log_softmax",
@@ -269,6 +273,7 @@ def special_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 @composite(
     "gumbel_softmax(Tensor logits, float tau=1, bool hard=False, float eps=1e-10,"
     " int dim=-1) -> Tensor",
+    undetermined=True,
     method=False,
     namespace="nn.functional",
 )

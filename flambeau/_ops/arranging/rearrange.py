@@ -327,7 +327,7 @@ def _triangle(name: str, keep: Callable[..., np.ndarray], doc: str) -> None:
 
     body.__name__, body.__doc__ = name, doc
     kernel(f"{name}(Tensor self, int diagonal=0) -> Tensor", inplace=True, out=True,
-           out_type=EXACT, backward={"self": backward})(body)  # fmt: skip
+           out_type=EXACT, regular=True, backward={"self": backward})(body)  # fmt: skip
 
 
 SMALL = 4096

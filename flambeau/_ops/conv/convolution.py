@@ -369,7 +369,7 @@ def _convolution_row(spatial: int) -> Any:
 
     @composite(f"{name}(Tensor input, Tensor weight, Tensor? bias=None, {size} stride=1, "
                f"{size} padding=0, {size} dilation=1, int groups=1) -> Tensor",
-               bare=True)  # fmt: skip
+               bare=True, regular=True)  # fmt: skip
     def convolution(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
                     dilation: Any = 1, groups: int = 1) -> Any:  # fmt: skip
         """Slide `weight` `(O, C / groups, *kernel)` over `input` `(N, C, *spatial)`, N optional.

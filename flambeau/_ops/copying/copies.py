@@ -132,7 +132,8 @@ def format_strides(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
     return lay.channels_last_strides(shape)
 
 
-@kernel("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", elementwise=True,
+@kernel("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+        regular=True, elementwise=True,
         backward={"self": lambda grad: grad})  # fmt: skip
 def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
     """A copy in new memory; gradients flow through.

@@ -179,7 +179,9 @@ def _question(name: str, text: str, given: str, printed: str) -> None:
 
     ask.__name__ = ask.__qualname__ = name
     ask.__doc__ = with_example(text, f"torch.{name}({given})", printed)
-    composite(f"{name}(Tensor self) -> bool", method=False, bare=True)(ask)
+    composite(f"{name}(Tensor self) -> bool", method=False, bare=True, regular=name == "detach")(
+        ask
+    )
 
 
 for _question_asked in (

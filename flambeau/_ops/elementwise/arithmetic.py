@@ -38,7 +38,8 @@ def conj(tensor: Tensor) -> Tensor:
     return ops._conj_physical(tensor) if tensor._data.dtype.kind in "cW" else tensor  # type: ignore[no-any-return]
 
 
-@pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", complex_half=True,
+@pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", regular=True,
+           fused=True, complex_half=True,
            earlier=True, numbers="all",
            saved_facts={"alpha": 1}, backward={
     "self": lambda grad: grad,
@@ -74,6 +75,7 @@ def _check_subtraction(operands: list[Any]) -> None:
 
 
 @pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+           regular=True, fused=True,
            complex_half=True, earlier=True, dtypes="int float complex", label="sub", numbers="all",
            refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
            check=_check_subtraction, backward={
@@ -90,7 +92,7 @@ def sub(self: Any, other: Any) -> Any:
     return self - other
 
 
-@pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor",
+@pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor", regular=True, fused=True,
            complex_half=True, dtypes="int float complex",
            public="_rsub", method=False, inplace=False, out=False, label="sub",
            node="RsubBackward1", refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
@@ -136,7 +138,7 @@ def rsub(input: Tensor, other: Any, number: Any = None, *, alpha: Any = 1) -> An
     return ops._rsub(input, other)
 
 
-@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor",
+@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", regular=True, fused=True,
            complex_half=True, numbers="all", exact_number=True,
            backward={
     "self": lambda grad, other: grad * conj(other),
@@ -152,7 +154,7 @@ def mul(self: Any, other: Any) -> Any:
     return self * other
 
 
-@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor",
+@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", fused=True,
            label="div_cpu", promote="float", numbers="all",
            exact_number=True, backward={
     "self": lambda grad, other: grad / conj(other),
@@ -345,7 +347,7 @@ def fmod(self: Any, other: Any) -> Any:
     return E.checked_fmod(self, other)
 
 
-@pointwise("neg(Tensor self) -> Tensor",
+@pointwise("neg(Tensor self) -> Tensor", sparse_entries="any", regular=True, fused=True,
            complex_half=True, out_type=FOUND, dtypes="int float complex",
            refusals=NO_BOOL_NEGATION, backward={
     "self": lambda grad: -grad,
@@ -360,7 +362,7 @@ def neg(self: Any) -> Any:
     return -self
 
 
-@pointwise("reciprocal(Tensor self) -> Tensor",
+@pointwise("reciprocal(Tensor self) -> Tensor", fused=True,
            label="reciprocal_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: -grad * conj(result * result),
 })  # fmt: skip
@@ -381,7 +383,8 @@ def _inverse(x: np.ndarray) -> Any:
 add_primitive("inverse", _inverse, floats=np.reciprocal)
 
 
-@pointwise("square(Tensor self) -> Tensor", out_writer="pow",
+@pointwise("square(Tensor self) -> Tensor",
+           sparse_entries="distinct", regular=True, fused=True, out_writer="pow",
            label="pow", node="PowBackward0", promote="int", backward={
     "self": lambda grad, self: grad * conj(2 * (ops.pow(self, 1) if modes.grad.enabled else self)),
 })  # fmt: skip

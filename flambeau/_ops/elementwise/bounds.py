@@ -175,7 +175,8 @@ def clamp_max(self: Any, max: Any) -> Any:
     return E.minimum(max, self)
 
 
-@pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", order=0, backward=_LOW_TENSOR,
+@pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", regular=True,
+           fused=True, order=0, backward=_LOW_TENSOR,
            **_clamp_row("clamp_min", "ClampMinBackward1", "", False))  # fmt: skip
 def clamp_min_tensor(self: Any, min: Any) -> Any:
     """At least `min`, element by element.
@@ -187,7 +188,7 @@ def clamp_min_tensor(self: Any, min: Any) -> Any:
     return E.maximum(min, self)
 
 
-@pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", order=0,
+@pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", regular=True, fused=True, order=0,
            backward=_HIGH_TENSOR,
            **_clamp_row("clamp_max", "ClampMaxBackward1", "", False))  # fmt: skip
 def clamp_max_tensor(self: Any, max: Any) -> Any:
@@ -264,7 +265,11 @@ def _numbers_for_scalars(min: Any, max: Any) -> tuple[Any, Any]:
 
 
 @composite(
-    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", bare=True, elementwise=True
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    regular=True,
+    fused=True,
+    bare=True,
+    elementwise=True,
 )
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Keep elements from `min` to `max`, numbers or tensors; None is no bound.
@@ -313,7 +318,8 @@ def _greater_grad(grad: Any, self: Any, other: Any) -> Any:
     return ops.where(self < other, 0.0, half)
 
 
-@pointwise("maximum(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
+@pointwise("maximum(Tensor self, Tensor other) -> Tensor",
+           regular=True, fused=True, dtypes="bool int float",
            numbers="none", inplace=False, refusals=_refused("maximum"), backward={
     "self": lambda grad, self, other: _greater_grad(grad, self, other),
     "other": lambda grad, self, other: _greater_grad(grad, other, self),
@@ -328,7 +334,8 @@ def maximum(self: Any, other: Any) -> Any:
     return E.maximum(self, other)
 
 
-@pointwise("minimum(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
+@pointwise("minimum(Tensor self, Tensor other) -> Tensor",
+           regular=True, fused=True, dtypes="bool int float",
            numbers="none", inplace=False, refusals=_refused("minimum"), backward={
     "self": lambda grad, self, other: _greater_grad(grad, other, self),
     "other": lambda grad, self, other: _greater_grad(grad, self, other),
@@ -471,6 +478,7 @@ def lerp(self: Any, end: Any, weight: Any) -> Any:
 
 
 @pointwise("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+           regular=True, fused=True,
            order=0,
            dtypes="float complex", numbers="none", label="lerp_kernel_tensor",
            check=_check_mixture, node="LerpBackward1", backward={
@@ -483,6 +491,8 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
 
 
 @pointwise("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+           regular=True,
+           fused=True,
            devices="first factor", complex_half=True, earlier=True, autocast="cuda=widest",
            dtypes="int float complex", numbers="none", promote="tensors",
            label="addcmul_cpu_out", backward={
@@ -517,6 +527,7 @@ def _check_quotient(operands: list[Any]) -> None:
 
 
 @pointwise("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+           fused=True,
            earlier=True, autocast="cuda=widest",
            dtypes="float complex", numbers="none", promote="tensors", label="addcdiv_cpu_out",
            refusals={"int": _NO_INTEGERS, "bool": _NO_INTEGERS}, check=_check_quotient, backward={
@@ -615,7 +626,8 @@ def _where_operand(value: Any, name: str, position: int) -> Any:
     return number
 
 
-@composite("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", bare=True,
+@composite("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", regular=True,
+           fused=True, bare=True,
            method=False,
            elementwise=True)  # fmt: skip
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:

@@ -190,7 +190,8 @@ def _copied_conjugate(x: np.ndarray) -> Any:
 add_primitive("conjugate_copy", _copied_conjugate)
 
 
-@pointwise("_conj_physical(Tensor self) -> Tensor", out_writer="aten::conj_physical",
+@pointwise("_conj_physical(Tensor self) -> Tensor",
+           sparse_entries="any", out_writer="aten::conj_physical",
            complex_half=True, node="ConjPhysicalBackward0", out_type=FOUND,
            backward={
     "self": lambda grad: ops.conj_physical(grad),
@@ -245,7 +246,9 @@ def _is_complex(input: Tensor) -> bool:
     return input.is_complex()  # type: ignore[attr-defined, no-any-return]
 
 
-@composite("conj_physical(Tensor self) -> Tensor", out_writer="aten::conj_physical")
+@composite(
+    "conj_physical(Tensor self) -> Tensor", may_give_input=True, out_writer="aten::conj_physical"
+)
 def conj_physical(input: Tensor, *, out: Any = None) -> Any:
     """The conjugate in new memory; a real tensor itself.
 

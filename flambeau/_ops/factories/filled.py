@@ -262,7 +262,7 @@ OPTIONS = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
             "bool? pin_memory=False, bool requires_grad=False")  # fmt: skip
 
 
-@composite(f"zeros(int[] size, {OPTIONS}) -> Tensor", method=False)
+@composite(f"zeros(int[] size, {OPTIONS}) -> Tensor", regular=True, method=False)
 def zeros(
     *sizes: Any,
     size: Any = None,
@@ -297,7 +297,7 @@ def zeros(
     return finish(data, requires_grad, out)
 
 
-@composite(f"ones(int[] size, {OPTIONS}) -> Tensor", method=False)
+@composite(f"ones(int[] size, {OPTIONS}) -> Tensor", regular=True, method=False)
 def ones(
     *sizes: Any,
     size: Any = None,
@@ -330,7 +330,7 @@ def ones(
     return finish(data, requires_grad, out)
 
 
-@composite(f"empty(int[] size, {OPTIONS}) -> Tensor", bare=True, method=False)
+@composite(f"empty(int[] size, {OPTIONS}) -> Tensor", undetermined=True, bare=True, method=False)
 def empty(
     *sizes: Any,
     size: Any = None,
@@ -368,7 +368,12 @@ def empty(
     return finish(untouched(cpu.empty_strided(shape, strides, numpy_dtype)), requires_grad, out)
 
 
-@composite(f"full(int[] size, Scalar fill_value, {OPTIONS}) -> Tensor", bare=True, method=False)
+@composite(
+    f"full(int[] size, Scalar fill_value, {OPTIONS}) -> Tensor",
+    bare=True,
+    regular=True,
+    method=False,
+)
 def full(
     size: Any,
     fill_value: Any,
@@ -478,6 +483,7 @@ _LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 
 @composite(
     f"empty_like(Tensor self, {_LIKE}) -> Tensor",
+    undetermined=True,
     bare=True,
     batch="like",
     method=False,
@@ -511,6 +517,7 @@ def empty_like(
 
 @composite(
     f"zeros_like(Tensor self, {_LIKE}) -> Tensor",
+    regular=True,
     bare=True,
     batch="like",
     method=False,
@@ -545,6 +552,7 @@ def zeros_like(
 
 @composite(
     f"ones_like(Tensor self, {_LIKE}) -> Tensor",
+    regular=True,
     bare=True,
     batch="like",
     method=False,
@@ -579,7 +587,7 @@ def ones_like(
     return finish(data, requires_grad)
 
 
-@composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor",
+@composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor", regular=True,
            bare=True, batch="like", method=False,
            elementwise=True)  # fmt: skip
 def full_like(
@@ -607,6 +615,7 @@ def full_like(
 
 @composite(
     f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor",
+    regular=True,
     bare=True,
     batch="new",
     function=False,
@@ -626,6 +635,7 @@ def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
 
 @composite(
     f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor",
+    regular=True,
     bare=True,
     batch="new",
     function=False,
@@ -645,6 +655,7 @@ def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, dev
 
 @composite(
     f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor",
+    undetermined=True,
     bare=True,
     batch="new",
     function=False,

@@ -399,6 +399,8 @@ def _write_masked_fill_tensor(data: np.ndarray, mask: np.ndarray, value: np.ndar
 masked_fill_tensor = _masked(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     _write_masked_fill_tensor,
+    regular=True,
+    fused=True,
     order=0,
     devices="mask",
     node="MaskedFillBackward1",

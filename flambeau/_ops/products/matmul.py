@@ -133,6 +133,8 @@ def _of_self(grad: Any, mat2: Any) -> Any:
 
 @kernel(
     "mm(Tensor self, Tensor mat2) -> Tensor",
+    between_kernels=True,
+    regular=True,
     batch=examples.matrices,
     factors=("self", "mat2"),
     out=True,
@@ -190,6 +192,8 @@ def check_mm_types(left: np.ndarray, right: np.ndarray) -> None:
 
 @kernel(
     "bmm(Tensor self, Tensor mat2) -> Tensor",
+    between_kernels=True,
+    regular=True,
     batch=examples.matrices,
     factors=("self", "mat2"),
     out=True,
@@ -246,6 +250,7 @@ def check_batch2(left: np.ndarray, right: np.ndarray) -> None:
 
 @kernel(
     "dot(Tensor self, Tensor tensor) -> Tensor",
+    between_kernels=True,
     device_check="_dot",
     batch=examples.vectors,
     linear="self tensor",
@@ -327,6 +332,8 @@ def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:
 
 @kernel(
     "mv(Tensor self, Tensor vec) -> Tensor",
+    between_kernels=True,
+    regular=True,
     batch=examples.matrix_vector,
     factors=("self", "vec"),
     out=True,
@@ -433,7 +440,7 @@ def transposed_mv(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 # ---- any ranks
 
 
-@composite("matmul(Tensor self, Tensor other) -> Tensor", bare=True, out_type=EXACT)
+@composite("matmul(Tensor self, Tensor other) -> Tensor", regular=True, bare=True, out_type=EXACT)
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The product of vectors, matrices or batches of them.
 

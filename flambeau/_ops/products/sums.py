@@ -74,6 +74,8 @@ def of_input(grad: Any, beta: Any) -> Any:
 
 @kernel(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    between_kernels=True,
+    regular=True,
     earlier=True,
     batch=examples.added_to(examples.matrices),
     factors=("mat1", "mat2"),
@@ -191,6 +193,7 @@ def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
 @kernel(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)"
     " -> Tensor",
+    regular=True,
     earlier=True,
     batch=examples.added_to(examples.matrices),
     factors=("batch1", "batch2"),

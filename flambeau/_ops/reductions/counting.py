@@ -267,6 +267,7 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
 @composite(
     "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, "
     "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    may_give_input=True,
     batch="examples",
     method=False,
 )

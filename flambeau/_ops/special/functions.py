@@ -171,7 +171,8 @@ def _register() -> None:
     for name, (text, label, formula) in ROOT_ROWS.items():
         pointwise(f"{name}(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
                   autocast="cuda=float32" if name == "erfinv" else None,
-                  label=label, backward={"self": formula},
+                  label=label, backward={"self": formula}, fused=name == "erf",
+                  sparse_entries="distinct" if name in ("erf", "erfinv") else "",
                   )(_unary(name, _shown(name, text)))  # fmt: skip
     special: dict[str, Any] = {"promote": "float", "namespace": "special", "method": False,
                                "inplace": False}  # fmt: skip

@@ -84,6 +84,15 @@ class Further:
     # operator, after "aten::" where that has no formula for writing elsewhere; "copy_" where the
     # result is computed first and then copied: see `out_learning`.
     out_writer: str = ""
+    # What the optimiser of scripts asks (the index lists these):
+    fused: bool = False  # whether kernels of several operators may hold it
+    regular: bool = False  # whether its slope is finite where its operands are: see `is_regular`
+    undetermined: bool = False  # whether operands leave results open, though nothing is drawn
+    may_give_input: bool = False  # whether it may give an operand back, unlike what its schema says
+    between_kernels: bool = False  # of rows that are not fused: whether they may run between
+    # Of functions that are 0 at 0: whether PyTorch has them for sparse tensors, whose entries they
+    # change: in place of "distinct" entries only, or of "any", as it is linear.
+    sparse_entries: str = ""
 
 
 class Op(Further):
@@ -219,6 +228,11 @@ class Op(Further):
         if it has no other operands, as the addend of `addmm`."""
         tensors = tuple(a.name for a in self.schema.arguments if a.is_tensor)
         return self.declared_linear or (self.factors if tensors == self.factors else ())
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether its slope is finite where its operands are: views, and what has no slope, too."""
+        return self.regular or self.kind == "view" or self.promote == "bool"
 
     def check(self) -> None:
         """Formulas may only name what exists; called when the operator is first built."""

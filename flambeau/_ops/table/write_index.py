@@ -13,6 +13,7 @@ import importlib
 import re
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def text() -> str:
         f'"""{HEAD}"""\n',
         _table("NAMES", found.names), _table("ATTRIBUTES", found.attributes),
         _table("PROVIDES", found.provides), _aliases(),
-        f"ELEMENTWISE = {_words(_elementwise())}\n", f"SETTABLE = {_words(found.settable)}\n",
+        _table("FACTS", _facts()), f"SETTABLE = {_words(found.settable)}\n",
         f"MISSING = {_words(missing)}\n",
     ]  # fmt: skip
     return "\n".join(parts)
@@ -131,9 +132,21 @@ def _aliases() -> str:
     return "\n".join(["ALIASES = {", *lines, "}", ""])
 
 
-def _elementwise() -> set[str]:
-    """Rows whose results have an element for each element of the operands as broadcast."""
-    return {op.name for op in table.REGISTRY.values() if op.elementwise}
+FACTS: dict[str, Callable[[table.Op], bool]] = {
+    "any_entries": lambda op: op.sparse_entries == "any",
+    "distinct_entries": lambda op: op.sparse_entries == "distinct",
+    "elementwise": lambda op: op.elementwise,
+    "fused": lambda op: op.fused,
+    "may_give_input": lambda op: op.may_give_input,
+    "regular": lambda op: op.is_regular,
+    "undetermined": lambda op: op.undetermined,
+}
+"""What is asked of all rows at once, without importing them: see `op.Op` and `op.Further`."""
+
+
+def _facts() -> dict[str, set[str]]:
+    rows = table.REGISTRY.values()
+    return {fact: {op.name for op in rows if holds(op)} for fact, holds in FACTS.items()}
 
 
 def _words(words: set[str]) -> str:

@@ -39,7 +39,9 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return ops.reshape(self, _shape_of("reshape_as", other))  # type: ignore[no-any-return]
 
 
-@composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", bare=True, function=False)
+@composite(
+    "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", regular=True, bare=True, function=False
+)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """`expand` to the shape of another tensor."""
     return ops.expand(self, _shape_of("expand_as", other))  # type: ignore[no-any-return]
@@ -52,7 +54,7 @@ def _shape_of(name: str, other: Any) -> tuple[int, ...]:
     return other._data.shape
 
 
-@composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)")
+@composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)", regular=True)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` positions along a dim from `start` on.
 
@@ -81,7 +83,9 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 
 @composite(
-    "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", bare=True
+    "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+    regular=True,
+    bare=True,
 )
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from `start_dim` to `end_dim` as one; the tensor itself if that is one dim.
