@@ -228,7 +228,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
     return ops.hardswish_(input) if inplace else ops.hardswish(input)
 
 
-@composite("gelu(Tensor self, *, str approximate='none') -> Tensor",
+@composite("gelu(Tensor self, *, str approximate='none') -> Tensor", builtin=True,
            regular=True, fused=True, namespace=SPACE,
            elementwise=True)  # fmt: skip
 def gelu(input: Tensor, *, approximate: str = "none") -> Any:
@@ -247,7 +247,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Any:
     raise RuntimeError("approximate argument must be either none or tanh.")
 
 
-@composite("softshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
+@composite("softshrink(Tensor self, float lambd=0.5) -> Tensor", builtin=True, namespace=SPACE)
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
     """The input moved towards 0 by `lambd`.
 
@@ -303,7 +303,7 @@ def sigmoid(input: Tensor) -> Any:
     return input.sigmoid()  # type: ignore[attr-defined]
 
 
-@composite("hardshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
+@composite("hardshrink(Tensor self, float lambd=0.5) -> Tensor", builtin=True, namespace=SPACE)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Any:
     """The input, and 0 from `-lambd` to `lambd`.
 

@@ -435,7 +435,7 @@ def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
     return grad * ops._softplus_slope(self, beta, threshold)
 
 
-@pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+@pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", builtin=True,
            regular=True, fused=True,
            autocast="cuda=float32", dtypes="float",
            promote="tensors", namespace="nn.functional", label="softplus_cpu", inplace=False,
@@ -461,7 +461,8 @@ def log_sigmoid_slope(self: Any) -> Any:
     return E.where(self < 0, 1, power) / (1 + power)
 
 
-@pointwise("log_sigmoid(Tensor self) -> Tensor", fused=True, public="logsigmoid", inplace=False,
+@pointwise("log_sigmoid(Tensor self) -> Tensor",
+           builtin=True, fused=True, public="logsigmoid", inplace=False,
            namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu", row_major=True,
            node="LogSigmoidBackward0", backward={
     "self": lambda grad, self: grad * ops._log_sigmoid_slope(self),
@@ -515,7 +516,7 @@ def prelu_kernel(self: Any, weight: Any) -> Any:
     return E.where(self > 0, self, self * weight)
 
 
-@composite("prelu(Tensor self, Tensor weight) -> Tensor", autocast="lower")
+@composite("prelu(Tensor self, Tensor weight) -> Tensor", builtin=True, autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """The input where it is positive, else multiplied by a weight for all or for each channel.
 

@@ -430,6 +430,7 @@ def _shuffle_check(name: str, factor_name: str, factor: int, data: np.ndarray) -
 
 @kernel(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+    builtin=True,
     method=False,
     backward={"self": lambda grad, upscale_factor: ops.pixel_unshuffle(grad, upscale_factor)},
 )
@@ -458,6 +459,7 @@ def pixel_shuffle(data: np.ndarray, upscale_factor: int) -> np.ndarray:
 
 @kernel(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+    builtin=True,
     method=False,
     backward={"self": lambda grad, downscale_factor: ops.pixel_shuffle(grad, downscale_factor)},
 )
@@ -485,6 +487,7 @@ def pixel_unshuffle(data: np.ndarray, downscale_factor: int) -> np.ndarray:
 
 @kernel(
     "channel_shuffle(Tensor self, int groups) -> Tensor",
+    builtin=True,
     method=False,
     backward={
         "self": lambda grad, self_shape, groups: ops.channel_shuffle(grad, self_shape[1] // groups)
@@ -529,6 +532,7 @@ def _known_count(num_classes: int) -> Any:
 
 @kernel(
     "one_hot(Tensor self, int num_classes=-1) -> Tensor",
+    builtin=True,
     namespace="nn.functional",
     method=False,
     shape=lambda data, num_classes: _known_count(num_classes),

@@ -311,6 +311,7 @@ def _masked_scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale:
     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value,"
     " Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *,"
     " float? scale=None, bool enable_gqa=False) -> Tensor",
+    builtin=True,
     devices="attention",
     autocast="lower",
     method=False,

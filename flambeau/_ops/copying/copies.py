@@ -217,10 +217,7 @@ def _cast_method(name: str, element: dt.dtype) -> None:
     setattr(Tensor, name, cast)
 
 
-for _name in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble"):
-    _cast_method(_name, dt.ALIASES[_name])
-for _name, _element in (("bool", dt.bool_), ("byte", dt.uint8), ("char", dt.int8),
-                        ("bfloat16", dt.bfloat16)):  # fmt: skip
+for _name, _element in dt.CASTS.items():
     _cast_method(_name, _element)
 
 

@@ -126,7 +126,9 @@ def _signal_size(function: str, shape: tuple[int, ...], output_size: Any) -> tup
     return tuple(output_size)
 
 
-@composite("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", method=False)
+@composite(
+    "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", builtin=True, method=False
+)
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
     """The mean of each of `output_size` segments of a signal `(N, C, L)` or `(C, L)`.
 

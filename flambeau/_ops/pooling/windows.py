@@ -357,7 +357,7 @@ def _avg_pool_rows(spatial: int) -> None:
                "bool count_include_pad=True, int? divisor_override=None")  # fmt: skip
 
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
-            batch=Folded(spatial + 1), node=node, method=False, function=False,
+            batch=Folded(spatial + 1), node=node, method=False, function=False, builtin=True,
             saved_names={"self_shape": None}, autocast=precision(spatial), backward={
         "self": lambda grad, self, self_shape, kernel_size, stride, padding, ceil_mode,
         count_include_pad, divisor_override: beside(getattr(ops, f"_{name}_backward")(
@@ -411,7 +411,7 @@ _avg_pool_rows(3)
 
 
 @composite(f"avg_pool1d(Tensor self, {NUMBERS_1D}, bool ceil_mode=False, "
-           "bool count_include_pad=True) -> Tensor", method=False)  # fmt: skip
+           "bool count_include_pad=True) -> Tensor", builtin=True, method=False)  # fmt: skip
 def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Any:  # fmt: skip
     """The mean of every window of a signal `(N, C, L)` or `(C, L)`.

@@ -167,6 +167,7 @@ _linear_row("_linear_nd_no_bias", "UnsafeViewBackward0")
 
 @composite(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+    builtin=True,
     regular=True,
     method=False,
     namespace="nn.functional",
@@ -296,6 +297,7 @@ def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
 
 @composite(
     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+    builtin=True,
     method=False,
     autocast="cpu=outside cuda=widest",
 )

@@ -568,6 +568,12 @@ ALIASES = {
 
 FACTS = {
     "any_entries": "_conj_physical neg",
+    "builtin": """
+adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d conv2d conv3d
+conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity gelu hardshrink
+linear log_sigmoid one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu
+scaled_dot_product_attention softplus softshrink
+""",
     "distinct_entries": """
 abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf
 log1p nan_to_num rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh trunc

@@ -84,7 +84,9 @@ class Further:
     # operator, after "aten::" where that has no formula for writing elsewhere; "copy_" where the
     # result is computed first and then copied: see `out_learning`.
     out_writer: str = ""
-    # What the optimiser of scripts asks (the index lists these):
+    # Whether PyTorch's function of `nn.functional` is the operator itself, no program in Python.
+    builtin: bool = False
+    # What the optimiser of scripts asks:
     fused: bool = False  # whether kernels of several operators may hold it
     regular: bool = False  # whether its slope is finite where its operands are: see `is_regular`
     undetermined: bool = False  # whether operands leave results open, though nothing is drawn

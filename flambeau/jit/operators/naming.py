@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from flambeau._ops.table import index
 from flambeau._ops.table.op import BY_NAME, Op
@@ -27,6 +28,7 @@ def rows_of(name: str) -> list[Op]:
     return [op for name in names for op in BY_NAME.get(name, ())]
 
 
+@cache
 def with_fact(fact: str) -> frozenset[str]:
     """The operators of aten of whose rows something is true, as the index says."""
     return frozenset(f"aten::{name}" for name in index.FACTS[fact].split())
