@@ -20,7 +20,7 @@ examples:
   flambeau ops nn.functional.gelu aten::mul
   flambeau ops --table > operators.md
 """
-WIDTH = 15
+WIDTH = 17
 COLUMNS = ("gradient", "forward mode", "vmap", "meta", "stands in")
 """What the table shows of a row besides its schema and kind."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from flambeau._compiler import numpy_source, row_numpy
 from flambeau._compiler.fuse import plan
 from flambeau._ops.table import pointwise
-from flambeau._ops.table.op import BY_NAME, UNKNOWN, Folded, Op
+from flambeau._ops.table.op import BY_NAME, UNKNOWN, Folded, Further, Op
 from flambeau._ops.transforms import batch_rules
 from flambeau.debug.kernel_text import expression, text_of
 from flambeau.jit.operators import implied, naming, table
@@ -52,6 +52,19 @@ def facts(op: Op) -> Iterator[tuple[str, str]]:
     yield "vmap", _batching(op)
     yield "meta", _layout(op)
     yield "below autograd", _seen(op)
+    for word in Further.__annotations__:
+        value = getattr(op, word)
+        if value and word in vars(op):
+            yield word.replace("_", " "), _shown(value)
+
+
+def _shown(value: Any) -> str:
+    """A further word's value; of one with a condition, that there is one."""
+    if isinstance(value, tuple):
+        return f"{value[0]}, for some arguments"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} for {argument}" for argument, name in value.items())
+    return "yes" if value is True else str(value)
 
 
 def texts(op: Op) -> Iterator[tuple[str, str]]:

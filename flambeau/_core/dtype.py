@@ -116,6 +116,8 @@ ALIASES = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
     "long": int64, "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
+CASTS = {**ALIASES, "bfloat16": bfloat16, "bool": bool_, "byte": uint8, "char": int8}
+"""Methods of tensors that convert, `x.float()`, and the types that they give."""
 BY_NAME = {entry.name: entry for entry in ALL}
 BY_NUMPY = {entry.numpy_dtype: entry for entry in ALL}
 COMPLEX_OF = {float32: complex64, float64: complex128, bfloat16: complex64, float16: complex32}

@@ -32,9 +32,8 @@ CLASS_NAMES = {
 """The element types that have a storage class, and its name; `torch.float8` & co. have none."""
 
 CONVERSIONS = {
-    "double": dt.float64, "float": dt.float32, "half": dt.float16, "bfloat16": dt.bfloat16,
-    "long": dt.int64, "int": dt.int32, "short": dt.int16, "char": dt.int8, "byte": dt.uint8,
-    "bool": dt.bool_, "complex_double": dt.complex128, "complex_float": dt.complex64,
+    **{name: element for name, element in dt.CASTS.items() if not element.is_complex},
+    "complex_double": dt.complex128, "complex_float": dt.complex64,
 }  # fmt: skip
 
 

@@ -77,7 +77,29 @@ class _Region:
         return wrapper
 
 
-class no_grad(_Region):
+class _Fixed(_Region):
+    """A region that switches recording on or off, by itself or around a function."""
+
+    _recording: bool
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        region = super().__new__(cls)
+        return region if function is None else region(function)
+
+    def __enter__(self) -> None:
+        self.before = state.enabled
+        if self.before is None:
+            self.inside, state.inside = state.inside, self._recording
+        else:
+            state.enabled = self._recording
+
+    def __exit__(self, *exc: object) -> None:
+        state.enabled = self.before
+        if self.before is None:
+            state.inside = self.inside
+
+
+class no_grad(_Fixed):
     """Operators in this region are not recorded; their results do not require grad.
 
     >>> import flambeau as torch
@@ -87,24 +109,10 @@ class no_grad(_Region):
     False
     """
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        region = super().__new__(cls)
-        return region if function is None else region(function)
-
-    def __enter__(self) -> None:
-        self.before = state.enabled
-        if self.before is None:
-            self.inside, state.inside = state.inside, False
-        else:
-            state.enabled = False
-
-    def __exit__(self, *exc: object) -> None:
-        state.enabled = self.before
-        if self.before is None:
-            state.inside = self.inside
+    _recording = False
 
 
-class enable_grad(_Region):
+class enable_grad(_Fixed):
     """Operators in this region are recorded again, inside `no_grad`; not in inference mode.
 
     >>> import flambeau as torch
@@ -115,21 +123,7 @@ class enable_grad(_Region):
     True
     """
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        region = super().__new__(cls)
-        return region if function is None else region(function)
-
-    def __enter__(self) -> None:
-        self.before = state.enabled
-        if self.before is None:
-            self.inside, state.inside = state.inside, True
-        else:
-            state.enabled = True
-
-    def __exit__(self, *exc: object) -> None:
-        state.enabled = self.before
-        if self.before is None:
-            state.inside = self.inside
+    _recording = True
 
 
 class set_grad_enabled(_Region):

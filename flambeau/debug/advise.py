@@ -183,8 +183,7 @@ class Looker(Observer):
     def _topics_for(self, name: str) -> list[Any]:
         found = self.wanted.get(name)
         if found is None:
-            names = {name, "*"}
-            found = [topic for topic in self.topics if names.intersection(topic.operators)]
+            found = [topic for topic in self.topics if topic.wants(name)]
             self.wanted[name] = found
         return found
 

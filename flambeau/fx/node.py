@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._core.dtype import dtype
 from flambeau._core.layout import Size
+from flambeau._ops.table import loading
 from flambeau._tensor.assertions import _assert, _assert_async
 from flambeau.fx.immutable_collections import immutable_dict, immutable_list
 from flambeau.fx.qualified_names import function_name, type_name
@@ -236,7 +237,7 @@ class Node:
             return True
         if self.op == "call_function":
             name = getattr(self.target, "__name__", "")
-            if impure_random and name in RANDOM:
+            if impure_random and _draws(name):
                 return True
             return self.target in _side_effectful_functions
         if self.op == "call_method":
@@ -314,10 +315,10 @@ class Node:
         return f"{head}[target={self.target}]{default}"
 
 
-RANDOM = frozenset((
-    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal",
-    "poisson", "bernoulli", "multinomial", "dropout",
-))  # fmt: skip
+def _draws(name: str) -> bool:
+    """Whether a function of this name draws random numbers: the family `random` holds its row."""
+    modules = loading.modules_of(name) or loading.modules_of(f"nn.functional.{name}")
+    return any(module.startswith("random.") for module in modules)
 
 
 def _told(value: Any) -> str:

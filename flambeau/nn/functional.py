@@ -7,23 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core.missing import missing
+from flambeau._ops.table import index
 from flambeau._ops.table.namespace import get, get_inplace
 from flambeau._ops.table.op import BY_NAME
 
 PREFIX = "nn.functional."
 
-# Operators that torch has under both names; the row may be filed under either.
-ALSO_AT_ROOT = frozenset(
-    """
-    adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d batch_norm bilinear celu
-    celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d
-    conv_transpose3d cosine_similarity dropout embedding feature_alpha_dropout group_norm
-    hardshrink instance_norm layer_norm log_softmax logsigmoid max_pool1d max_pool2d max_pool3d
-    native_channel_shuffle pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu relu_
-    rms_norm rrelu rrelu_ selu selu_ sigmoid softmax tanh threshold threshold_ one_hot hardtanh
-    hardtanh_ leaky_relu leaky_relu_ elu elu_ silu mish gelu linear softplus softshrink
-""".split()
-)
+ALSO_AT_ROOT = frozenset((*index.FACTS["builtin"].split(), "layer_norm", "rms_norm"))
+"""Operators that torch has under both names; the row may be filed under either."""
 
 
 def _find(name: str) -> Callable[..., Any] | None:

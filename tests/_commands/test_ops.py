@@ -61,3 +61,12 @@ def test_lists(capsys: Any) -> None:
     page = shown(capsys, "--table")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert len(rows) == sum(len(BY_NAME[public]) for public in list(BY_NAME))
+
+
+def test_what_few_rows_say_is_shown() -> None:
+    known = {name: dict(facts(rows_of(name)[0])) for name in ("put", "bincount", "erf", "sub")}
+    assert known["put"]["nondeterministic"] == "put_"
+    assert known["bincount"]["nondeterministic"] == "_bincount_cuda, for some arguments"
+    assert known["erf"]["fused"] == "yes" and known["sub"]["complex half"] == "yes"
+    assert dict(facts(rows_of("linalg.eigh")[0]))["python names"] == "input for A"
+    assert "nondeterministic" not in known["erf"]

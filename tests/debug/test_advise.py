@@ -172,3 +172,13 @@ def test_both_tools_on_the_command_line() -> None:
     assert done.returncode == 1
     assert "NonFiniteError: log made 1 inf" in done.stderr
     assert "flambeau.debug.advise: " in done.stderr
+
+
+def test_what_is_infinite_in_every_type_is_no_overflow() -> None:
+    zeros, twelve = torch.zeros(3).half(), torch.full((3,), 12.0).half()
+    with advise() as report:
+        zeros.log(), torch.rsqrt(zeros), twelve / zeros
+    assert not report.items
+    with advise() as report:
+        twelve.exp()
+    assert [item.topic for item in report.items] == ["float16"]

@@ -30,7 +30,7 @@ def relu(input: Tensor, inplace: bool = False) -> Any:
     return ops.relu_(input) if inplace else ops.relu(input)
 
 
-@composite("relu6(Tensor self) -> Tensor", method=False, function=False)
+@composite("relu6(Tensor self) -> Tensor", fused=True, method=False, function=False)
 def relu6(input: Tensor) -> Any:
     """The input kept from 0 to 6."""
     if input._data.dtype.kind == "b":
@@ -229,7 +229,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
     return ops.hardswish_(input) if inplace else ops.hardswish(input)
 
 
-@composite("gelu(Tensor self, *, str approximate='none') -> Tensor", namespace=SPACE,
+@composite("gelu(Tensor self, *, str approximate='none') -> Tensor", builtin=True,
+           regular=True, fused=True, namespace=SPACE,
            elementwise=True, out_type=FOUND)  # fmt: skip
 def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Any:
     """`x * Phi(x)`; with `approximate="tanh"`, by the tanh formula.
@@ -249,7 +250,7 @@ def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Any:
     return result if out is None else write_out(gelu, out, result, (input,))
 
 
-@composite("softshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
+@composite("softshrink(Tensor self, float lambd=0.5) -> Tensor", builtin=True, namespace=SPACE)
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
     """The input moved towards 0 by `lambd`.
 
@@ -305,7 +306,7 @@ def sigmoid(input: Tensor) -> Any:
     return input.sigmoid()  # type: ignore[attr-defined]
 
 
-@composite("hardshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
+@composite("hardshrink(Tensor self, float lambd=0.5) -> Tensor", builtin=True, namespace=SPACE)
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
     """The input, and 0 from `-lambd` to `lambd`.
 

@@ -29,7 +29,8 @@ FLOATS: dict[str, Any] = {"dtypes": "float", "method": False, "function": False,
 # ---- the rectifier and its kin
 
 
-@pointwise("relu(Tensor self) -> Tensor", dtypes="int float", out=False, refusals={
+@pointwise("relu(Tensor self) -> Tensor", sparse_entries="distinct",
+           regular=True, fused=True, dtypes="int float", out=False, refusals={
     "bool": RuntimeError("Boolean inputs not supported for relu"),
     "complex": NotImplementedError("clamp is not supported for complex types"),
 }, backward={"self": lambda grad, result: ops._relu_grad(grad, result)})  # fmt: skip
@@ -106,7 +107,8 @@ def _leaky_grad_of_result(grad: Any, result: Any, negative_slope: Any) -> Any:
     return _leaky_grad(grad, result, negative_slope)
 
 
-@pointwise("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **FLOATS,
+@pointwise("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+           regular=True, fused=True, **FLOATS,
            label="leaky_relu_cpu", node_inplace="LeakyReluBackward1",
            backward={"self": _leaky_grad}, backward_inplace={"self": _leaky_grad_of_result},
            )  # fmt: skip
@@ -116,6 +118,7 @@ def leaky_relu(self: Any, negative_slope: Any) -> Any:
 
 
 @pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+           regular=True, fused=True,
            method=False, function=False, dtypes="int float", promote="tensors", refusals={
     "complex": NotImplementedError("clamp is not supported for complex types"),
 }, backward={
@@ -127,7 +130,8 @@ def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
     return E.minimum(max_val, E.maximum(min_val, self))
 
 
-@pointwise("hardsigmoid(Tensor self) -> Tensor", **FLOATS, label="hardsigmoid_cpu", backward={
+@pointwise("hardsigmoid(Tensor self) -> Tensor", regular=True,
+           fused=True, **FLOATS, label="hardsigmoid_cpu", backward={
     "self": lambda grad, self: stepped(
         kept(grad / 6, ops.logical_and(self > -3, self < 3)), self),
 })  # fmt: skip
@@ -142,7 +146,8 @@ def _hardswish_grad(grad: Any, self: Any) -> Any:
     return ops.where(self <= -3, 0.0, inside)
 
 
-@pointwise("hardswish(Tensor self) -> Tensor", **FLOATS, label="hardswish_cpu",
+@pointwise("hardswish(Tensor self) -> Tensor",
+           regular=True, fused=True, **FLOATS, label="hardswish_cpu",
            backward={"self": _hardswish_grad})  # fmt: skip
 def hardswish(self: Any) -> Any:
     """`input * (input + 3) / 6`, the factor kept from 0 to 1."""
@@ -195,6 +200,8 @@ def _elu_grad_of_result(grad: Any, result: Any, alpha: Any, scale: Any, input_sc
 
 
 @pointwise("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+           regular=True,
+           fused=True,
            **FLOATS, label="elu_cpu", node_inplace="EluBackward1",
            backward={"self": _elu_grad}, backward_inplace={"self": _elu_grad_of_result},
            )  # fmt: skip
@@ -224,7 +231,7 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@composite("selu(Tensor self) -> Tensor", method=False, elementwise=True)
+@composite("selu(Tensor self) -> Tensor", fused=True, method=False, elementwise=True)
 def selu(input: Tensor) -> Any:
     """`elu` with the constants that keep mean 0 and variance 1.
 
@@ -250,7 +257,9 @@ def selu_(input: Tensor) -> Any:
     return inplace("elu")(input, SELU_ALPHA, SELU_SCALE)
 
 
-@composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", method=False, elementwise=True)
+@composite(
+    "celu(Tensor self, Scalar alpha=1.0) -> Tensor", fused=True, method=False, elementwise=True
+)
 def celu(input: Tensor, alpha: float = 1.0) -> Any:
     """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
 
@@ -364,7 +373,8 @@ def gelu_tanh_slope(self: Any) -> Any:
     return 0.5 * (1 + tanh) + 0.5 * self * (1 - tanh * tanh) * slope
 
 
-@pointwise("silu(Tensor self) -> Tensor", dtypes="float complex", method=False, function=False,
+@pointwise("silu(Tensor self) -> Tensor", regular=True,
+           fused=True, dtypes="float complex", method=False, function=False,
            label="silu_cpu", backward={
     "self": lambda grad, self: grad * conj(ops._silu_slope(self)),
 })  # fmt: skip
@@ -386,7 +396,7 @@ def silu_slope(self: Any) -> Any:
     return sigmoid * (1 + self * (1 - sigmoid))
 
 
-@pointwise("mish(Tensor self) -> Tensor", **FLOATS, label="mish_cpu", backward={
+@pointwise("mish(Tensor self) -> Tensor", fused=True, **FLOATS, label="mish_cpu", backward={
     "self": lambda grad, self: grad * ops._mish_slope(self),
 })  # fmt: skip
 def mish(self: Any) -> Any:
@@ -427,7 +437,8 @@ def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
     return grad * ops._softplus_slope(self, beta, threshold)
 
 
-@pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+@pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", builtin=True,
+           regular=True, fused=True,
            autocast="cuda=float32", dtypes="float",
            promote="tensors", namespace="nn.functional", label="softplus_cpu", inplace=False,
            out_type=FOUND, backward={"self": _softplus_grad})  # fmt: skip
@@ -452,7 +463,8 @@ def log_sigmoid_slope(self: Any) -> Any:
     return E.where(self < 0, 1, power) / (1 + power)
 
 
-@pointwise("log_sigmoid(Tensor self) -> Tensor", public="logsigmoid", inplace=False,
+@pointwise("log_sigmoid(Tensor self) -> Tensor",
+           builtin=True, fused=True, public="logsigmoid", inplace=False,
            namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu", row_major=True,
            node="LogSigmoidBackward0", out_type="expected scalar type {want} but found {have}",
            backward={
@@ -507,7 +519,7 @@ def prelu_kernel(self: Any, weight: Any) -> Any:
     return E.where(self > 0, self, self * weight)
 
 
-@composite("prelu(Tensor self, Tensor weight) -> Tensor", autocast="lower")
+@composite("prelu(Tensor self, Tensor weight) -> Tensor", builtin=True, autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """The input where it is positive, else multiplied by a weight for all or for each channel.
 

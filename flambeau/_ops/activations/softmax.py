@@ -26,6 +26,10 @@ def _in_aten(name: str, self: Any, dim: int, dtype: Any = None) -> InAten:
 
 @rows(
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    regular=True,
+    fused=True,
+    out_writer="aten::softmax",
+    device_check="_softmax",
     label="softmax",
     out=True,
     out_type=EXACT,
@@ -72,6 +76,10 @@ def safe_softmax(x: Any) -> Any:
 
 @rows(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    regular=True,
+    fused=True,
+    out_writer="aten::log_softmax",
+    device_check="_log_softmax",
     label="log_softmax",
     out=True,
     out_type=EXACT,
@@ -247,14 +255,18 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return ops.softmax(-input, dim, dtype)
 
 
-@composite("softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", namespace="special")
+@composite(
+    "softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    namespace="special",
+)
 def special_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """`torch.softmax`."""
     return ops.softmax(input, dim, dtype)
 
 
 @composite(
-    "log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", namespace="special"
+    "log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    namespace="special",
 )
 def special_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """`torch.log_softmax`."""
@@ -264,6 +276,7 @@ def special_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 @composite(
     "gumbel_softmax(Tensor logits, float tau=1, bool hard=False, float eps=1e-10,"
     " int dim=-1) -> Tensor",
+    undetermined=True,
     method=False,
     namespace="nn.functional",
 )

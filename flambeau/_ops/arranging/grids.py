@@ -32,7 +32,7 @@ def tensors_of(given: tuple[Any, ...]) -> list[Any]:
 # ---- broadcasting
 
 
-@composite("broadcast_tensors(Tensor[] tensors) -> Tensor[]", method=False)
+@composite("broadcast_tensors(Tensor[] tensors) -> Tensor[]", may_give_input=True, method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """The tensors expanded to their common shape.
 
@@ -96,7 +96,7 @@ def _at_least(name: str, raise_: Callable[[Any], Any], doc: str, printed: str) -
 
     function.__name__ = name
     function.__doc__ = with_example(doc, f"torch.{name}(torch.tensor([5, 6])).shape", printed)
-    composite(f"{name}(Tensor[] tensors) -> Tensor[]", method=False)(function)
+    composite(f"{name}(Tensor[] tensors) -> Tensor[]", method=False, may_give_input=True)(function)
 
 
 def _one(tensor: Any) -> Any:
@@ -133,7 +133,12 @@ INDEXING_WARNING = (
 )
 
 
-@composite("meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", method=False)
+@composite(
+    "meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]",
+    may_give_input=True,
+    bare=True,
+    method=False,
+)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     """Coordinates of a grid from the coordinates along each dim: expanded views.
 
@@ -179,7 +184,7 @@ def _check_grid(tensors: list[Any], indexing: str) -> None:
                                f"got: {tensor}")  # fmt: skip
 
 
-@composite("cartesian_prod(Tensor[] tensors) -> Tensor", method=False)
+@composite("cartesian_prod(Tensor[] tensors) -> Tensor", may_give_input=True, method=False)
 def cartesian_prod(*tensors: Any) -> Any:
     """All tuples of one element from each vector, as rows.
 

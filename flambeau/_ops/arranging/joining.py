@@ -27,7 +27,7 @@ from flambeau._runtime.cpu import element_strides, empty_strided
 from flambeau._tensor.tensor import Tensor
 
 
-@composite("reshape(Tensor(a) self, int[] shape) -> Tensor(a)")
+@composite("reshape(Tensor(a) self, int[] shape) -> Tensor(a)", regular=True, bare=True)
 def reshape(input: Any, *shape: Any, **named: Any) -> Any:
     """The same elements in another shape: a view where possible, else a copy.
 
@@ -122,6 +122,8 @@ def _is_skipped(shape: tuple[int, ...]) -> bool:
 
 @kernel(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    between_kernels=True,
+    regular=True,
     batch="dims",
     autocast="cpu=widest",
     out=True,
@@ -245,6 +247,9 @@ alias("concatenate", "cat")
 
 @kernel(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    between_kernels=True,
+    regular=True,
+    device_check="cat",
     batch="new dim",
     autocast="cpu=widest",
     out=True,

@@ -333,7 +333,7 @@ def _triangle(name: str, keep: Callable[..., np.ndarray], doc: str) -> None:
 
     body.__name__, body.__doc__ = name, doc
     kernel(f"{name}(Tensor self, int diagonal=0) -> Tensor", inplace=True, out=True,
-           out_type=EXACT, backward={"self": backward})(body)  # fmt: skip
+           out_type=EXACT, regular=True, backward={"self": backward})(body)  # fmt: skip
 
 
 SMALL = 4096
@@ -389,7 +389,9 @@ def diagonal_copied(data: np.ndarray, diagonal: int) -> np.ndarray:
     return np.array(data.diagonal(diagonal))
 
 
-@composite("diag(Tensor self, int diagonal=0) -> Tensor", out_type=EXACT)
+@composite(
+    "diag(Tensor self, int diagonal=0) -> Tensor", out_writer="aten::diag_embed", out_type=EXACT
+)
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Any:
     """A matrix with this vector on a diagonal, or a matrix's diagonal as a vector.
 
@@ -434,6 +436,7 @@ def _shuffle_check(name: str, factor_name: str, factor: int, data: np.ndarray) -
 
 @kernel(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+    builtin=True,
     method=False,
     backward={"self": lambda grad, upscale_factor: ops.pixel_unshuffle(grad, upscale_factor)},
 )
@@ -462,6 +465,7 @@ def pixel_shuffle(data: np.ndarray, upscale_factor: int) -> np.ndarray:
 
 @kernel(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+    builtin=True,
     method=False,
     backward={"self": lambda grad, downscale_factor: ops.pixel_shuffle(grad, downscale_factor)},
 )
@@ -490,6 +494,7 @@ def pixel_unshuffle(data: np.ndarray, downscale_factor: int) -> np.ndarray:
 @kernel(
     "channel_shuffle(Tensor self, int groups) -> Tensor",
     saved_names={"self_shape": None},
+    builtin=True,
     method=False,
     backward={
         "self": lambda grad, self_shape, groups: ops.channel_shuffle(grad, self_shape[1] // groups)
@@ -534,6 +539,7 @@ def _known_count(num_classes: int) -> Any:
 
 @kernel(
     "one_hot(Tensor self, int num_classes=-1) -> Tensor",
+    builtin=True,
     namespace="nn.functional",
     method=False,
     shape=lambda data, num_classes: _known_count(num_classes),

@@ -114,6 +114,7 @@ def _parts(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, sc
 @kernel(
     "_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal,"
     " float scale) -> (Tensor, Tensor)",
+    devices="attention",
     method=False,
     function=False,
     autocast="lower",
@@ -317,6 +318,8 @@ def _masked_scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale:
     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value,"
     " Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *,"
     " float? scale=None, bool enable_gqa=False) -> Tensor",
+    builtin=True,
+    devices="attention",
     autocast="lower",
     method=False,
     namespace="nn.functional",

@@ -368,7 +368,8 @@ def _convolution_row(spatial: int) -> Any:
     size = f"int[{spatial}]"
 
     @composite(f"{name}(Tensor input, Tensor weight, Tensor? bias=None, {size} stride=1, "
-               f"{size} padding=0, {size} dilation=1, int groups=1) -> Tensor")  # fmt: skip
+               f"{size} padding=0, {size} dilation=1, int groups=1) -> Tensor",
+               bare=True, builtin=True, regular=True)  # fmt: skip
     def convolution(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
                     dilation: Any = 1, groups: int = 1) -> Any:  # fmt: skip
         """Slide `weight` `(O, C / groups, *kernel)` over `input` `(N, C, *spatial)`, N optional.
@@ -394,7 +395,7 @@ def _transposed_row(spatial: int) -> Any:
 
     @composite(f"{name}.input(Tensor input, Tensor weight, Tensor? bias=None, {size} stride=1, "
                f"{size} padding=0, {size} output_padding=0, int groups=1, {size} dilation=1)"
-               " -> Tensor")  # fmt: skip
+               " -> Tensor", bare=True, builtin=True)  # fmt: skip
     def convolution(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
                     output_padding: Any = 0, groups: int = 1,
                     dilation: Any = 1) -> Any:  # fmt: skip
@@ -424,7 +425,11 @@ for _spatial in (1, 2, 3):
     alias(f"nn.functional.conv_transpose{_spatial}d", f"conv_transpose{_spatial}d")
 
 
-@composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", method=False)
+@composite(
+    "conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
+    builtin=True,
+    method=False,
+)
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
     """A convolution over time: input `(T, B, C)`, weight `(kernel, C, O)`, result `(T', B, O)`.
 

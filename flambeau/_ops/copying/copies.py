@@ -134,7 +134,8 @@ def format_strides(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
     return lay.channels_last_strides(shape)
 
 
-@kernel("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", elementwise=True,
+@kernel("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+        regular=True, elementwise=True,
         backward={"self": lambda grad: grad})  # fmt: skip
 def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
     """A copy in new memory; gradients flow through.
@@ -149,7 +150,8 @@ def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
 
 
 @kernel("_to_copy(Tensor self, *, ScalarType? dtype=None, MemoryFormat? memory_format=None)"
-        " -> Tensor", batch="elements", node="ToCopyBackward0", method=False, backward={
+        " -> Tensor",
+        devices="any", batch="elements", node="ToCopyBackward0", method=False, backward={
     "self": lambda grad: grad,
 })  # fmt: skip
 def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.ndarray:
@@ -225,10 +227,7 @@ def _cast_method(name: str, element: dt.dtype) -> None:
     setattr(Tensor, name, cast)
 
 
-for _name in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble"):
-    _cast_method(_name, dt.ALIASES[_name])
-for _name, _element in (("bool", dt.bool_), ("byte", dt.uint8), ("char", dt.int8),
-                        ("bfloat16", dt.bfloat16)):  # fmt: skip
+for _name, _element in dt.CASTS.items():
     _cast_method(_name, _element)
 
 
@@ -349,14 +348,15 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
 # ---- writes
 
 
-@composite("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", inplace=False,
+@composite("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+           inplace=False,
            function=False, method=False)  # fmt: skip
 def copy(input: Any, src: Any, non_blocking: bool = False) -> Any:
     """`src` broadcast and cast to the shape and type of `input`."""
     return ops.expand(src, input.shape).to(input.dtype, copy=True)
 
 
-@kernel("_copied(Tensor self, Tensor src) -> Tensor",
+@kernel("_copied(Tensor self, Tensor src) -> Tensor", devices="any",
         batch="elements", node="CopyBackwards", method=False, backward={
     "self": lambda grad: ops.zeros_like(grad),
     "src": lambda grad, src_shape: ops.sum_to_size(grad, src_shape),
@@ -475,7 +475,7 @@ def _check_copy_shape(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
         )
 
 
-@kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor",
+@kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor", devices="numbers",
         batch="elements", inplace=True, node="FillBackward0",
         node_inplace="FillBackward2", order=0, backward={
     "self": lambda grad: ops.zeros_like(grad),
@@ -515,7 +515,8 @@ FLOATS = frozenset((FLOAT32, np.dtype(np.float64)))
 fill.write = write_number
 
 
-@kernel("fill.Tensor(Tensor self, Tensor value) -> Tensor", inplace=True, node="FillBackward1",
+@kernel("fill.Tensor(Tensor self, Tensor value) -> Tensor",
+        devices="numbers", inplace=True, node="FillBackward1",
         node_inplace="FillBackward3",
         order=1, backward={"self": lambda grad: ops.zeros_like(grad),
                            "value": lambda grad: grad.sum()})  # fmt: skip

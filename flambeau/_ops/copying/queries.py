@@ -45,7 +45,7 @@ def _close(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bo
 
 
 @kernel("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
-        "bool equal_nan=False) -> Tensor")  # fmt: skip
+        "bool equal_nan=False) -> Tensor", devices="numbers")  # fmt: skip
 def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> np.ndarray:
     """Whether elements differ by at most `atol + rtol * abs(other)`.
 
@@ -59,7 +59,7 @@ def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: b
 
 
 @kernel("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
-        "bool equal_nan=False) -> bool", shape="unknown")  # fmt: skip
+        "bool equal_nan=False) -> bool", devices="numbers", shape="unknown")  # fmt: skip
 def allclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close, as `isclose` says.
 
@@ -72,7 +72,7 @@ def allclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: 
     return bool(np.all(_close(x, y, rtol, atol, equal_nan)))
 
 
-@kernel("equal(Tensor self, Tensor other) -> bool", shape="unknown")
+@kernel("equal(Tensor self, Tensor other) -> bool", device_check="_equal", shape="unknown")
 def equal(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether two tensors have the same shape and elements.
 
@@ -91,7 +91,11 @@ def equal(x: np.ndarray, y: np.ndarray) -> bool:
 # ---- types
 
 
-@composite("result_type.Tensor(Tensor self, Tensor other) -> ScalarType", method=False)
+@composite(
+    "result_type.Tensor(Tensor self, Tensor other) -> ScalarType",
+    bare=True,
+    method=False,
+)
 def result_type(tensor: Any = None, other: Any = None, *, scalar: Any = None,
                 scalar1: Any = None, scalar2: Any = None) -> dt.dtype:  # fmt: skip
     """The type of a result of these two, tensors or numbers. Numbers also have names of their own:
@@ -119,7 +123,7 @@ def can_cast(from_: dt.dtype, to: dt.dtype) -> bool:
     return outputs.can_cast(dt.as_dtype(from_), dt.as_dtype(to))
 
 
-@composite("is_tensor(Tensor self) -> bool", method=False)
+@composite("is_tensor(Tensor self) -> bool", bare=True, method=False)
 def is_tensor(obj: Any) -> bool:
     """Whether an object is a tensor, of whatever shape.
 
@@ -130,7 +134,7 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-@composite("is_storage(Tensor self) -> bool", method=False)
+@composite("is_storage(Tensor self) -> bool", bare=True, method=False)
 def is_storage(obj: Any, /) -> bool:
     """Whether an object is a storage, which has no shape.
 
@@ -141,7 +145,7 @@ def is_storage(obj: Any, /) -> bool:
     return isinstance(getattr(obj, "_untyped_storage", obj), UntypedStorage)
 
 
-@composite("typename(Tensor self) -> str", method=False)
+@composite("typename(Tensor self) -> str", bare=True, method=False)
 def typename(obj: Any, /) -> str:
     """The name of a tensor's type (`torch.FloatTensor`, for any shape), or of any object's class.
 
@@ -175,7 +179,9 @@ def _question(name: str, text: str, given: str, printed: str) -> None:
 
     ask.__name__ = ask.__qualname__ = name
     ask.__doc__ = with_example(text, f"torch.{name}({given})", printed)
-    composite(f"{name}(Tensor self) -> bool", method=False)(ask)
+    composite(f"{name}(Tensor self) -> bool", method=False, bare=True, regular=name == "detach")(
+        ask
+    )
 
 
 for _question_asked in (

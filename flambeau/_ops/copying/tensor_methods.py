@@ -26,7 +26,13 @@ from flambeau._tensor.tensor import Tensor, memory_of, method, new, provides, wr
 from flambeau.autograd.history import bump, check_inplace, view_of
 
 
-@composite("type_as(Tensor self, Tensor other) -> Tensor", function=False)
+@composite(
+    "type_as(Tensor self, Tensor other) -> Tensor",
+    regular=True,
+    may_give_input=True,
+    bare=True,
+    function=False,
+)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """The tensor in another tensor's type; itself if it has that type already.
 

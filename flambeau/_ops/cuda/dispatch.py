@@ -17,7 +17,7 @@ from flambeau._core.dtype import dtype
 from flambeau._core.layout import memory_format
 from flambeau._ops.cuda import generators, host, transfer
 from flambeau._ops.cuda.deterministic import alert_of
-from flambeau._ops.cuda.mismatch import OF_THEIR_OWN, check
+from flambeau._ops.cuda.mismatch import WORDED, check
 from flambeau._ops.cuda.table import KERNELS, WRITING
 from flambeau._ops.table import dispatch, pointwise
 from flambeau._ops.table.op import Op
@@ -51,9 +51,9 @@ class Way:
     def __init__(self, op: Op) -> None:
         self.is_made_of_rows = op.kind == "composite" and op.shape is None
         self.is_view, self.is_pointwise = op.kind == "view", op.kind == "pointwise"
-        self.mixes = self.is_pointwise and op.name not in OF_THEIR_OWN
+        self.mixes = self.is_pointwise and op.devices not in WORDED
         """Whether single numbers of the host are numbers, whoever they belong to."""
-        self.kernel, self.alert = KERNELS.get(op.full_name), alert_of(op.full_name)
+        self.kernel, self.alert = KERNELS.get(op.full_name), alert_of(op)
         self.lists = op.schema.return_types[0].endswith("[]")
         self.make = tuple if self.lists else dispatch.result_type(op)
         self.record = batching.recorder(op).call if op.backward else None

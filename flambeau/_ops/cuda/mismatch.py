@@ -8,37 +8,7 @@ from typing import Any
 from flambeau._ops.table.op import Op
 from flambeau._tensor.tensor import Tensor
 
-FREE = frozenset("""
-    copy_ copy _copied _to_copy to type_as set_ set_data as_tensor asarray new_tensor tensor
-    expand_as view_as reshape_as result_type can_cast promote_types broadcast_tensors is_set_to
-    is_same_size _pack_padded_sequence pack_padded_sequence tensor_split
-    zeros_like ones_like empty_like full_like rand_like randn_like randint_like resize_as_
-    ctc_loss _ctc_loss _ctc_loss_backward _index_backward
-""".split())  # fmt: skip
-"""Operators that may get tensors of several devices: they copy, or ask for sizes alone."""
-
-ITERATED = frozenset("""
-    where _where lerp addcmul addcdiv fill fill_ pow isclose
-    mse_loss smooth_l1_loss huber_loss allclose masked_fill
-""".split())  # fmt: skip
-"""Operators that, like the pointwise ones, read 0-dim CPU tensors on a GPU as numbers."""
-
 LINEAR = {"bias": "self", "input": "mat1", "weight": "mat2"}
-METHODS = {
-    "embedding": "_index_select", "index_select": "_index_select",
-    "nll_loss": "nll_loss_forward", "nll_loss_nd": "nll_loss_forward",
-    "_cross_entropy": "nll_loss_forward", "batch_norm": "_native_batch_norm",
-    "layer_norm": "_native_layer_norm", "native_layer_norm": "_native_layer_norm",
-    "gather": "gather", "scatter": "scatter_src", "scatter_add": "scatter_add",
-    "softmax": "_softmax", "stack": "cat", "dot": "_dot", "log_softmax": "_log_softmax",
-    "matmul": "mm",
-    "equal": "_equal", "native_batch_norm": "_native_batch_norm",
-    "searchsorted": "Tensor_searchsorted", "bucketize": "Tensor_bucketize",
-}  # fmt: skip
-"""Operators whose check PyTorch makes in a kernel of another name."""
-
-ASKED = frozenset("searchsorted bucketize".split())
-"""Composites whose tensors PyTorch looks at before any kernel does."""
 
 Asked = Callable[[Tensor], str]
 
@@ -47,17 +17,17 @@ def check(op: Op, values: tuple[Any, ...], place_of: Asked) -> None:
     """Raise torch's RuntimeError where tensors of several devices may not meet."""
     given = list(_named(op, values))
     places = [place_of(tensor) for _, tensor in given]
-    if len(set(places)) < 2 or op.name in FREE:
+    if len(set(places)) < 2 or op.devices == "any":
         return
-    if op.name in OF_THEIR_OWN:
-        OF_THEIR_OWN[op.name](dict(given), place_of)
+    if op.devices in WORDED:
+        WORDED[op.devices](dict(given), place_of)
     if op.name in ("index", "index_put"):
         _check_indices(op, values, place_of)
     elif op.name.startswith(("conv", "_convolution")):
         _check_weights(given, places)
-    elif op.kind == "pointwise" or op.name in ITERATED:
+    elif op.kind == "pointwise" or op.devices in ("numbers", "mask"):
         _check_iterated(given, places)
-    elif op.kind != "composite" or op.backward or op.name in ASKED:
+    elif op.kind != "composite" or op.backward or op.devices == "asked":
         _check_all(op, given, place_of)
 
 
@@ -94,13 +64,11 @@ def _check_bounds(given: dict[str, Tensor], place_of: Asked) -> None:
             raise _apart(name, place_of(given[name]), common, "clamp_Tensor")
 
 
-OF_THEIR_OWN: dict[str, Callable[[dict[str, Tensor], Asked], None]] = {
-    "scaled_dot_product_attention": _check_attention, "masked_fill": _check_mask,
-    "_attention": _check_attention, "addcmul": _check_first_factor,
-    "_clamp_low_tensor": _check_bounds, "_clamp_high_tensor": _check_bounds,
-    "_clamp_both_tensors": _check_bounds,
+WORDED: dict[str, Callable[[dict[str, Tensor], Asked], None]] = {
+    "attention": _check_attention, "mask": _check_mask, "first factor": _check_first_factor,
+    "bounds": _check_bounds,
 }  # fmt: skip
-"""Operators that look at their tensors themselves, with words of their own."""
+"""What rows may say (`devices=`) whose tensors are looked at in words of their own."""
 
 
 def _named(op: Op, values: tuple[Any, ...]) -> Iterator[tuple[str, Tensor]]:
@@ -122,7 +90,7 @@ def _check_iterated(given: list[tuple[str, Tensor]], places: list[str]) -> None:
 
 def _check_all(op: Op, given: list[tuple[str, Tensor]], place_of: Asked) -> None:
     """The first tensor says the device, in the order of the kernel that PyTorch calls."""
-    method = METHODS.get(op.name, op.full_name.replace(".", "_"))
+    method = op.device_check or op.full_name.replace(".", "_")
     if op.name in ("linear", "_linear", "_linear_nd", "_linear_nd_no_bias"):
         given = sorted(
             ((LINEAR[name], tensor) for name, tensor in given),

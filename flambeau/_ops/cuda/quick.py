@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
-from flambeau._ops.cuda.mismatch import OF_THEIR_OWN
+from flambeau._ops.cuda.mismatch import WORDED
 from flambeau._ops.cuda.pointwise import number, row_of
 from flambeau._ops.table import pointwise as kind
 from flambeau._runtime.cuda.memory import Block, Current
@@ -88,7 +88,7 @@ class Quick:
         self.ready[key] = None
         on_device = [a for a in arrays if isinstance(a, DeviceArray)]
         known = len(values) == len(self.places) and not self.row.others
-        if self.path.op.name in OF_THEIR_OWN and len(on_device) < len(arrays):
+        if self.path.op.devices in WORDED and len(on_device) < len(arrays):
             return NotImplemented
         if not on_device or not known or not all(map(_plain, values)):
             return NotImplemented

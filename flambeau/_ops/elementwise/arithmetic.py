@@ -38,7 +38,9 @@ def conj(tensor: Tensor) -> Tensor:
     return ops._conj_physical(tensor) if tensor._data.dtype.kind in "cW" else tensor  # type: ignore[no-any-return]
 
 
-@pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers="all",
+@pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", regular=True,
+           fused=True, complex_half=True,
+           earlier=True, numbers="all",
            saved_facts={"alpha": 1}, backward={
     "self": lambda grad: grad,
     "other": lambda grad: grad,
@@ -73,7 +75,8 @@ def _check_subtraction(operands: list[Any]) -> None:
 
 
 @pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-           dtypes="int float complex", label="sub", numbers="all",
+           regular=True, fused=True,
+           complex_half=True, earlier=True, dtypes="int float complex", label="sub", numbers="all",
            refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
            check=_check_subtraction, backward={
     "self": lambda grad: grad,
@@ -89,7 +92,8 @@ def sub(self: Any, other: Any) -> Any:
     return self - other
 
 
-@pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float complex",
+@pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor", regular=True, fused=True,
+           complex_half=True, dtypes="int float complex",
            public="_rsub", method=False, inplace=False, out=False, label="sub",
            node="RsubBackward1", refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
            check=_check_subtraction, backward={
@@ -108,7 +112,12 @@ def _checked_factor(name: str, other: Any, alpha: Any) -> Any:
     return alpha
 
 
-@composite("rsub.alpha(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", method=False)
+@composite(
+    "rsub.alpha(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    bare=True,
+    complex_half=True,
+    method=False,
+)
 def rsub(input: Tensor, other: Any, number: Any = None, *, alpha: Any = 1) -> Any:
     """`other - alpha * input`: subtraction with its operands exchanged.
 
@@ -129,7 +138,8 @@ def rsub(input: Tensor, other: Any, number: Any = None, *, alpha: Any = 1) -> An
     return ops._rsub(input, other)
 
 
-@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers="all", exact_number=True,
+@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", regular=True, fused=True,
+           complex_half=True, numbers="all", exact_number=True,
            backward={
     "self": lambda grad, other: grad * conj(other),
     "other": lambda grad, self: grad * conj(self),
@@ -144,7 +154,7 @@ def mul(self: Any, other: Any) -> Any:
     return self * other
 
 
-@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor",
+@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", fused=True,
            label="div_cpu", promote="float", numbers="all",
            exact_number=True, backward={
     "self": lambda grad, other: grad / conj(other),
@@ -162,7 +172,7 @@ def div(self: Any, other: Any) -> Any:
     return self / other
 
 
-@composite("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+@composite("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", bare=True,
            order=1, inplace=True, numbers="all")  # fmt: skip
 def div_with_mode(input: Any, other: Any, *, rounding_mode: str | None, out: Any = None) -> Any:
     """Division rounded to "trunc" (towards zero) or "floor", or not at all (None)."""
@@ -294,7 +304,8 @@ def over_number(input: Tensor, number: Any) -> Any:
     return input / number
 
 
-@pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="int float",
+@pointwise("floor_divide(Tensor self, Tensor other) -> Tensor",
+           out_writer="aten::floor_divide", dtypes="int float",
            label="div_floor_cpu", numbers="all", exact_number=True, underived=True)  # fmt: skip
 def floor_divide(self: Any, other: Any) -> Any:
     """The quotient rounded down. Integer division by zero raises.
@@ -336,7 +347,8 @@ def fmod(self: Any, other: Any) -> Any:
     return E.checked_fmod(self, other)
 
 
-@pointwise("neg(Tensor self) -> Tensor", out_type=FOUND, dtypes="int float complex",
+@pointwise("neg(Tensor self) -> Tensor", sparse_entries="any", regular=True, fused=True,
+           complex_half=True, out_type=FOUND, dtypes="int float complex",
            refusals=NO_BOOL_NEGATION, backward={
     "self": lambda grad: -grad,
 })  # fmt: skip
@@ -350,7 +362,7 @@ def neg(self: Any) -> Any:
     return -self
 
 
-@pointwise("reciprocal(Tensor self) -> Tensor",
+@pointwise("reciprocal(Tensor self) -> Tensor", fused=True,
            label="reciprocal_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: -grad * conj(result * result),
 })  # fmt: skip
@@ -372,6 +384,7 @@ add_primitive("inverse", _inverse, floats=np.reciprocal)
 
 
 @pointwise("square(Tensor self) -> Tensor",
+           sparse_entries="distinct", regular=True, fused=True, out_writer="pow",
            label="pow", node="PowBackward0", promote="int", backward={
     "self": lambda grad, self: grad * conj(2 * (ops.pow(self, 1) if modes.grad.enabled else self)),
 })  # fmt: skip
@@ -385,7 +398,7 @@ def square(self: Any) -> Any:
     return E.square(self)
 
 
-@composite("positive(Tensor self) -> Tensor")
+@composite("positive(Tensor self) -> Tensor", complex_half=True)
 def positive(input: Any) -> Any:
     """The tensor itself. Not defined for bool.
 

@@ -105,14 +105,16 @@ _BOTH = {"self": lambda grad, self, min, max: kept(
     grad, ops.logical_and(self >= min, self <= max))}  # fmt: skip
 
 
-@pointwise("_clamp_low(Tensor self, Scalar min) -> Tensor", method=False, backward=_LOW,
+@pointwise("_clamp_low(Tensor self, Scalar min) -> Tensor",
+           out_writer="clamp", method=False, backward=_LOW,
            **_clamp_row("_clamp_low", "ClampBackward1", "min_scalar", True))  # fmt: skip
 def clamp_low(self: Any, min: Any) -> Any:
     """At least `min`."""
     return E.maximum(min, self)
 
 
-@pointwise("_clamp_high(Tensor self, Scalar max) -> Tensor", method=False, backward=_HIGH,
+@pointwise("_clamp_high(Tensor self, Scalar max) -> Tensor",
+           out_writer="clamp", method=False, backward=_HIGH,
            **_clamp_row("_clamp_high", "ClampBackward1", "max_scalar", True))  # fmt: skip
 def clamp_high(self: Any, max: Any) -> Any:
     """At most `max`."""
@@ -135,7 +137,7 @@ _BOTH_TENSORS = {
 }  # fmt: skip
 
 
-@pointwise("_clamp_low_tensor(Tensor self, Tensor min) -> Tensor", method=False,
+@pointwise("_clamp_low_tensor(Tensor self, Tensor min) -> Tensor", devices="bounds", method=False,
            backward=_LOW_TENSOR,
            **_clamp_row("_clamp_low_tensor", "ClampBackward0", "", False))  # fmt: skip
 def clamp_low_tensor(self: Any, min: Any) -> Any:
@@ -143,7 +145,7 @@ def clamp_low_tensor(self: Any, min: Any) -> Any:
     return E.maximum(min, self)
 
 
-@pointwise("_clamp_high_tensor(Tensor self, Tensor max) -> Tensor", method=False,
+@pointwise("_clamp_high_tensor(Tensor self, Tensor max) -> Tensor", devices="bounds", method=False,
            backward=_HIGH_TENSOR,
            **_clamp_row("_clamp_high_tensor", "ClampBackward0", "", False))  # fmt: skip
 def clamp_high_tensor(self: Any, max: Any) -> Any:
@@ -151,7 +153,8 @@ def clamp_high_tensor(self: Any, max: Any) -> Any:
     return E.minimum(max, self)
 
 
-@pointwise("_clamp_both_tensors(Tensor self, Tensor min, Tensor max) -> Tensor", method=False,
+@pointwise("_clamp_both_tensors(Tensor self, Tensor min, Tensor max) -> Tensor",
+           devices="bounds", method=False,
            backward=_BOTH_TENSORS,
            **_clamp_row("_clamp_both_tensors", "ClampBackward0", "", False))  # fmt: skip
 def clamp_both_tensors(self: Any, min: Any, max: Any) -> Any:
@@ -173,7 +176,8 @@ def clamp_max(self: Any, max: Any) -> Any:
     return E.minimum(max, self)
 
 
-@pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", order=0, backward=_LOW_TENSOR,
+@pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", regular=True,
+           fused=True, order=0, backward=_LOW_TENSOR,
            **_clamp_row("clamp_min", "ClampMinBackward1", "", False))  # fmt: skip
 def clamp_min_tensor(self: Any, min: Any) -> Any:
     """At least `min`, element by element.
@@ -185,7 +189,7 @@ def clamp_min_tensor(self: Any, min: Any) -> Any:
     return E.maximum(min, self)
 
 
-@pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", order=0,
+@pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", regular=True, fused=True, order=0,
            backward=_HIGH_TENSOR,
            **_clamp_row("clamp_max", "ClampMaxBackward1", "", False))  # fmt: skip
 def clamp_max_tensor(self: Any, max: Any) -> Any:
@@ -261,7 +265,13 @@ def _numbers_for_scalars(min: Any, max: Any) -> tuple[Any, Any]:
     return bounds[0], bounds[1]
 
 
-@composite("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", elementwise=True)
+@composite(
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    regular=True,
+    fused=True,
+    bare=True,
+    elementwise=True,
+)
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Keep elements from `min` to `max`, numbers or tensors; None is no bound.
 
@@ -309,7 +319,8 @@ def _greater_grad(grad: Any, self: Any, other: Any) -> Any:
     return ops.where(self < other, 0.0, half)
 
 
-@pointwise("maximum(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
+@pointwise("maximum(Tensor self, Tensor other) -> Tensor",
+           regular=True, fused=True, dtypes="bool int float",
            numbers="none", inplace=False, refusals=_refused("maximum"), backward={
     "self": lambda grad, self, other: _greater_grad(grad, self, other),
     "other": lambda grad, self, other: _greater_grad(grad, other, self),
@@ -324,7 +335,8 @@ def maximum(self: Any, other: Any) -> Any:
     return E.maximum(self, other)
 
 
-@pointwise("minimum(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
+@pointwise("minimum(Tensor self, Tensor other) -> Tensor",
+           regular=True, fused=True, dtypes="bool int float",
            numbers="none", inplace=False, refusals=_refused("minimum"), backward={
     "self": lambda grad, self, other: _greater_grad(grad, other, self),
     "other": lambda grad, self, other: _greater_grad(grad, self, other),
@@ -376,7 +388,8 @@ def fmin(self: Any, other: Any) -> Any:
 DIFFERENT = "heaviside is not yet implemented for tensors with different dtypes."
 
 
-@pointwise("heaviside(Tensor self, Tensor values) -> Tensor", numbers="none",
+@pointwise("heaviside(Tensor self, Tensor values) -> Tensor",
+           out_writer="aten::heaviside", numbers="none",
            dtypes="bool int float", public="_heaviside", method=False, underived=True,
            out_type=DIFFERENT)  # fmt: skip
 def heaviside_step(self: Any, values: Any) -> Any:
@@ -451,7 +464,8 @@ def _check_mixture(operands: list[Any]) -> None:
             raise RuntimeError(f"expected dtype {want} for `{name}` but got dtype {have}")
 
 
-@pointwise("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", order=1,
+@pointwise("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+           order=1,
            dtypes="float complex", numbers="none", promote="tensors", label="lerp_kernel_scalar",
            check=_check_mixture, node="LerpBackward0", backward=_LERP)  # fmt: skip
 def lerp(self: Any, end: Any, weight: Any) -> Any:
@@ -464,7 +478,9 @@ def lerp(self: Any, end: Any, weight: Any) -> Any:
     return E.lerp(self, end, weight)
 
 
-@pointwise("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", order=0,
+@pointwise("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+           regular=True, fused=True,
+           order=0,
            dtypes="float complex", numbers="none", label="lerp_kernel_tensor",
            check=_check_mixture, node="LerpBackward1", backward={
     **_LERP,
@@ -476,7 +492,9 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
 
 
 @pointwise("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-           autocast="cuda=widest",
+           regular=True,
+           fused=True,
+           devices="first factor", complex_half=True, earlier=True, autocast="cuda=widest",
            dtypes="int float complex", numbers="none", promote="tensors",
            label="addcmul_cpu_out", backward={
     "self": lambda grad: grad,
@@ -510,7 +528,8 @@ def _check_quotient(operands: list[Any]) -> None:
 
 
 @pointwise("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-           autocast="cuda=widest",
+           fused=True,
+           earlier=True, autocast="cuda=widest",
            dtypes="float complex", numbers="none", promote="tensors", label="addcdiv_cpu_out",
            refusals={"int": _NO_INTEGERS, "bool": _NO_INTEGERS}, check=_check_quotient, backward={
     "self": lambda grad: grad,
@@ -531,7 +550,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 # ---- where
 
 
-@kernel("_where(Tensor condition, Tensor self, Tensor other) -> Tensor",
+@kernel("_where(Tensor condition, Tensor self, Tensor other) -> Tensor", devices="numbers",
         batch="elements", node="WhereBackward0",
         aten=lambda *values: InAten("where", values),
         method=False, backward={
@@ -608,7 +627,9 @@ def _where_operand(value: Any, name: str, position: int) -> Any:
     return number
 
 
-@composite("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", method=False,
+@composite("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", regular=True,
+           fused=True, bare=True,
+           method=False,
            elementwise=True)  # fmt: skip
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Elements of `input` where the condition holds, else of `other`; numbers are allowed.

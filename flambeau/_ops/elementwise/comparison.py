@@ -13,7 +13,13 @@ FLAT = {"self": zero_like, "other": zero_like}
 """Formulas of comparisons that are written in place: they give numbers then."""
 
 
-@pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
+@pointwise(
+    "eq.Tensor(Tensor self, Tensor other) -> Tensor",
+    fused=True,
+    complex_half=True,
+    promote="bool",
+    backward_inplace=FLAT,
+)
 def eq(self: Any, other: Any) -> Any:
     """Whether elements are equal.
 
@@ -24,7 +30,13 @@ def eq(self: Any, other: Any) -> Any:
     return self == other
 
 
-@pointwise("ne.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
+@pointwise(
+    "ne.Tensor(Tensor self, Tensor other) -> Tensor",
+    fused=True,
+    complex_half=True,
+    promote="bool",
+    backward_inplace=FLAT,
+)
 def ne(self: Any, other: Any) -> Any:
     """Whether elements differ.
 
@@ -37,6 +49,7 @@ def ne(self: Any, other: Any) -> Any:
 
 @pointwise(
     "lt.Tensor(Tensor self, Tensor other) -> Tensor",
+    fused=True,
     promote="bool",
     label="lt_cpu",
     dtypes="bool int float",
@@ -54,6 +67,7 @@ def lt(self: Any, other: Any) -> Any:
 
 @pointwise(
     "le.Tensor(Tensor self, Tensor other) -> Tensor",
+    fused=True,
     promote="bool",
     label="le_cpu",
     dtypes="bool int float",
@@ -71,6 +85,7 @@ def le(self: Any, other: Any) -> Any:
 
 @pointwise(
     "gt.Tensor(Tensor self, Tensor other) -> Tensor",
+    fused=True,
     promote="bool",
     label="gt_cpu",
     dtypes="bool int float",
@@ -88,6 +103,7 @@ def gt(self: Any, other: Any) -> Any:
 
 @pointwise(
     "ge.Tensor(Tensor self, Tensor other) -> Tensor",
+    fused=True,
     promote="bool",
     label="ge_cpu",
     dtypes="bool int float",
@@ -105,6 +121,7 @@ def ge(self: Any, other: Any) -> Any:
 
 @pointwise(
     "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
+    regular=True,
     numbers="both",
     dtypes="bool int",
     label="bitwise_and_cpu",
@@ -121,6 +138,7 @@ def bitwise_and(self: Any, other: Any) -> Any:
 
 @pointwise(
     "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
+    regular=True,
     numbers="both",
     dtypes="bool int",
     label="bitwise_or_cpu",
@@ -183,7 +201,8 @@ def bitwise_right_shift(self: Any, other: Any) -> Any:
     return E.right_shift(self, other)
 
 
-@pointwise("bitwise_not(Tensor self) -> Tensor", dtypes="bool int", label="bitwise_not_cpu",
+@pointwise("bitwise_not(Tensor self) -> Tensor",
+           regular=True, dtypes="bool int", label="bitwise_not_cpu",
            out_type=FOUND)  # fmt: skip
 def bitwise_not(self: Any) -> Any:
     """Every bit turned; for bools, `not`.
@@ -197,6 +216,7 @@ def bitwise_not(self: Any) -> Any:
 
 @pointwise(
     "logical_and(Tensor self, Tensor other) -> Tensor",
+    fused=True,
     label="logical_and_cpu",
     numbers="none",
     promote="bool",
@@ -213,6 +233,7 @@ def logical_and(self: Any, other: Any) -> Any:
 
 @pointwise(
     "logical_or(Tensor self, Tensor other) -> Tensor",
+    fused=True,
     label="logical_or_cpu",
     numbers="none",
     promote="bool",
@@ -243,7 +264,9 @@ def logical_xor(self: Any, other: Any) -> Any:
     return E.logical_xor(self, other)
 
 
-@pointwise("logical_not(Tensor self) -> Tensor", label="logical_not_cpu", promote="bool")
+@pointwise(
+    "logical_not(Tensor self) -> Tensor", fused=True, label="logical_not_cpu", promote="bool"
+)
 def logical_not(self: Any) -> Any:
     """Whether elements are zero.
 

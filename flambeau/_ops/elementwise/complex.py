@@ -41,7 +41,7 @@ def imaginary_part(data: np.ndarray) -> np.ndarray:
     return parts.imaginary_part(data)
 
 
-@composite("real(Tensor(a) self) -> Tensor(a)", method=False)
+@composite("real(Tensor(a) self) -> Tensor(a)", bare=True, method=False)
 def real(input: Tensor) -> Any:
     """The real part: a view of a complex tensor; a real tensor itself.
 
@@ -57,7 +57,7 @@ def real(input: Tensor) -> Any:
     return ops._real(ops.conj(input) if input._conjugated else input)
 
 
-@composite("imag(Tensor(a) self) -> Tensor(a)", method=False)
+@composite("imag(Tensor(a) self) -> Tensor(a)", bare=True, method=False)
 def imag(input: Tensor) -> Any:
     """The imaginary part: a view of a complex tensor.
 
@@ -190,7 +190,9 @@ def _copied_conjugate(x: np.ndarray) -> Any:
 add_primitive("conjugate_copy", _copied_conjugate)
 
 
-@pointwise("_conj_physical(Tensor self) -> Tensor", node="ConjPhysicalBackward0", out_type=FOUND,
+@pointwise("_conj_physical(Tensor self) -> Tensor",
+           sparse_entries="any", out_writer="aten::conj_physical",
+           complex_half=True, node="ConjPhysicalBackward0", out_type=FOUND,
            backward={
     "self": lambda grad: ops.conj_physical(grad),
 })  # fmt: skip
@@ -244,7 +246,9 @@ def _is_complex(input: Tensor) -> bool:
     return input.is_complex()  # type: ignore[attr-defined, no-any-return]
 
 
-@composite("conj_physical(Tensor self) -> Tensor")
+@composite(
+    "conj_physical(Tensor self) -> Tensor", may_give_input=True, out_writer="aten::conj_physical"
+)
 def conj_physical(input: Tensor, *, out: Any = None) -> Any:
     """The conjugate in new memory; a real tensor itself.
 
@@ -271,7 +275,7 @@ def conj_physical_(input: Tensor) -> Tensor:
     return input._conj_physical_()  # type: ignore[attr-defined, no-any-return]
 
 
-@composite("resolve_conj(Tensor(a) self) -> Tensor(a)")
+@composite("resolve_conj(Tensor(a) self) -> Tensor(a)", bare=True)
 def resolve_conj(input: Tensor) -> Any:
     """A conjugate view as a copy in new memory; any other tensor itself.
 
@@ -285,7 +289,7 @@ def resolve_conj(input: Tensor) -> Any:
     return ops.clone(input) if input._conjugated else input
 
 
-@composite("resolve_neg(Tensor(a) self) -> Tensor(a)")
+@composite("resolve_neg(Tensor(a) self) -> Tensor(a)", bare=True)
 def resolve_neg(input: Tensor) -> Any:
     """A negative view as a copy in new memory; any other tensor itself.
 
@@ -349,7 +353,8 @@ add_primitive("joined", _joined)
 add_primitive("from_polar", _from_polar)
 
 
-@pointwise("_complex(Tensor real, Tensor imag) -> Tensor", node="ComplexBackward0",
+@pointwise("_complex(Tensor real, Tensor imag) -> Tensor",
+           out_writer="complex", node="ComplexBackward0",
            aten=lambda *parts: InAten("complex", parts),
            dtypes="float16 float32 float64", inplace=False, numbers="none", method=False, backward={
     "real": lambda grad: ops.real(grad),
@@ -364,7 +369,8 @@ def _polar_grad_angle(grad: Any, result: Any) -> Any:
     return ops.real(ops.conj(grad) * (result * 1j))
 
 
-@pointwise("_polar(Tensor abs, Tensor angle) -> Tensor", node="PolarBackward0", method=False,
+@pointwise("_polar(Tensor abs, Tensor angle) -> Tensor",
+           out_writer="polar", node="PolarBackward0", method=False,
            aten=lambda *parts: InAten("polar", parts),
            dtypes="float32 float64", inplace=False, numbers="none", label="polar_cpu", backward={
     "abs": lambda grad, result: ops.real(ops.conj(grad) * ops.sgn(result)),

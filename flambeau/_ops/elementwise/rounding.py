@@ -38,7 +38,7 @@ def _no_complex(name: str) -> dict[str, Exception]:
     return {"complex": NotImplementedError(f"{name} is not supported for complex inputs")}
 
 
-@pointwise("floor(Tensor self) -> Tensor", out_type=FOUND,
+@pointwise("floor(Tensor self) -> Tensor", sparse_entries="distinct", fused=True, out_type=FOUND,
            dtypes="int float", label="floor_vml_cpu",
            refusals=_no_complex("floor"), backward=ROUNDED)  # fmt: skip
 def floor(self: Any) -> Any:
@@ -51,7 +51,8 @@ def floor(self: Any) -> Any:
     return E.floor_floats(self)
 
 
-@pointwise("ceil(Tensor self) -> Tensor", out_type=FOUND, dtypes="int float", label="ceil_vml_cpu",
+@pointwise("ceil(Tensor self) -> Tensor", sparse_entries="distinct",
+           fused=True, out_type=FOUND, dtypes="int float", label="ceil_vml_cpu",
            refusals=_no_complex("ceil"), backward=ROUNDED)  # fmt: skip
 def ceil(self: Any) -> Any:
     """Round up.
@@ -63,7 +64,7 @@ def ceil(self: Any) -> Any:
     return E.ceil_floats(self)
 
 
-@pointwise("trunc(Tensor self) -> Tensor", out_type=FOUND,
+@pointwise("trunc(Tensor self) -> Tensor", sparse_entries="distinct", out_type=FOUND,
            dtypes="int float", label="trunc_vml_cpu",
            refusals=_no_complex("trunc"), backward=ROUNDED)  # fmt: skip
 def trunc(self: Any) -> Any:
@@ -76,7 +77,8 @@ def trunc(self: Any) -> Any:
     return E.trunc_floats(self)
 
 
-@pointwise("frac(Tensor self) -> Tensor", out_type=FOUND, dtypes="float", label="frac_cpu",
+@pointwise("frac(Tensor self) -> Tensor",
+           sparse_entries="distinct", out_type=FOUND, dtypes="float", label="frac_cpu",
            backward={"self": lambda grad: grad})  # fmt: skip
 def frac(self: Any) -> Any:
     """The part after the point, with the sign of the input.
@@ -88,7 +90,7 @@ def frac(self: Any) -> Any:
     return self - E.trunc(self)
 
 
-@pointwise("round(Tensor self) -> Tensor", out_type=FOUND,
+@pointwise("round(Tensor self) -> Tensor", sparse_entries="distinct", out_type=FOUND,
            order=0, dtypes="int float", label="round_vml_cpu",
            backward=ROUNDED)  # fmt: skip
 def round(self: Any) -> Any:
@@ -142,7 +144,7 @@ add_primitive("sign_of", _sign)
 add_primitive("sgn", _sgn)
 
 
-@pointwise("sign(Tensor self) -> Tensor", out_type=FOUND,
+@pointwise("sign(Tensor self) -> Tensor", sparse_entries="distinct", fused=True, out_type=FOUND,
            dtypes="bool int float", backward=ROUNDED, refusals={
     "complex": NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex "
                                    "numbers. Please use torch.sgn instead.")})  # fmt: skip
@@ -165,7 +167,13 @@ def _sgn_grad(grad: Any, self: Any, result: Any) -> Any:
     return ops.where(self == 0, 0.0, slope)
 
 
-@pointwise("sgn(Tensor self) -> Tensor", out_type=FOUND, backward={"self": _sgn_grad})
+@pointwise(
+    "sgn(Tensor self) -> Tensor",
+    sparse_entries="distinct",
+    complex_half=True,
+    out_type=FOUND,
+    backward={"self": _sgn_grad},
+)
 def sgn(self: Any) -> Any:
     """`sign`, and `input / abs(input)` for complex numbers.
 
@@ -176,7 +184,7 @@ def sgn(self: Any) -> Any:
     return E.sgn(self)
 
 
-@pointwise("signbit(Tensor self) -> Tensor", out_type=NOT_BOOL,
+@pointwise("signbit(Tensor self) -> Tensor", sparse_entries="distinct", out_type=NOT_BOOL,
            promote="bool", dtypes="bool int float",
            inplace=False, refusals={
     "complex": NotImplementedError("signbit is not implemented for complex tensors.")})  # fmt: skip
@@ -195,7 +203,8 @@ def _abs_type(inputs: Any) -> str:
     return "" if inputs[0]._data.dtype.kind in "cW" else FOUND
 
 
-@pointwise("abs(Tensor self) -> Tensor", dtypes="int float complex", label="abs_cpu",
+@pointwise("abs(Tensor self) -> Tensor", sparse_entries="distinct", regular=True, fused=True,
+           complex_half=True, dtypes="int float complex", label="abs_cpu",
            out_type=_abs_type, backward={
     "self": lambda grad, self: grad * ops.sgn(self),
 })  # fmt: skip
@@ -216,7 +225,14 @@ def _as_float(x: np.ndarray) -> np.ndarray:
 # ---- questions
 
 
-@pointwise("isnan(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
+@pointwise(
+    "isnan(Tensor self) -> Tensor",
+    sparse_entries="distinct",
+    complex_half=True,
+    promote="bool",
+    inplace=False,
+    out=False,
+)
 def isnan(self: Any) -> Any:
     """Whether elements are nan.
 
@@ -227,7 +243,14 @@ def isnan(self: Any) -> Any:
     return E.isnan(self)
 
 
-@pointwise("isinf(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
+@pointwise(
+    "isinf(Tensor self) -> Tensor",
+    sparse_entries="distinct",
+    complex_half=True,
+    promote="bool",
+    inplace=False,
+    out=False,
+)
 def isinf(self: Any) -> Any:
     """Whether elements are infinite.
 
@@ -238,7 +261,9 @@ def isinf(self: Any) -> Any:
     return E.isinf(self)
 
 
-@pointwise("isfinite(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
+@pointwise(
+    "isfinite(Tensor self) -> Tensor", complex_half=True, promote="bool", inplace=False, out=False
+)
 def isfinite(self: Any) -> Any:
     """Whether elements are neither infinite nor nan.
 
@@ -249,7 +274,8 @@ def isfinite(self: Any) -> Any:
     return E.isfinite(self)
 
 
-@pointwise("isposinf(Tensor self) -> Tensor", out_type=NOT_BOOL, promote="bool",
+@pointwise("isposinf(Tensor self) -> Tensor",
+           sparse_entries="distinct", out_type=NOT_BOOL, promote="bool",
            dtypes="bool int float",
            inplace=False, refusals={
     "complex": RuntimeError("isposinf does not support complex inputs.")})  # fmt: skip
@@ -263,7 +289,8 @@ def isposinf(self: Any) -> Any:
     return E.logical_and(E.isinf(self), self > 0)
 
 
-@pointwise("isneginf(Tensor self) -> Tensor", out_type=NOT_BOOL, promote="bool",
+@pointwise("isneginf(Tensor self) -> Tensor",
+           sparse_entries="distinct", out_type=NOT_BOOL, promote="bool",
            dtypes="bool int float",
            inplace=False, refusals={
     "complex": RuntimeError("isneginf does not support complex inputs.")})  # fmt: skip
@@ -280,7 +307,9 @@ def isneginf(self: Any) -> Any:
 add_primitive("isreal", lambda x: np.isreal(x) | np.zeros(x.shape, bool))
 
 
-@pointwise("isreal(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
+@pointwise(
+    "isreal(Tensor self) -> Tensor", complex_half=True, promote="bool", inplace=False, out=False
+)
 def isreal(self: Any) -> Any:
     """Whether the imaginary part is 0.
 
@@ -302,7 +331,7 @@ def laid_out(result: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 @kernel("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)"
-        " -> Tensor", inplace=True, out=True, elementwise=True,
+        " -> Tensor", sparse_entries="distinct", inplace=True, out=True, elementwise=True,
         out_type="nan_to_num: dtype of out: {have} should be same as input: {want}", backward={
     "self": lambda grad, self: grad * ops.isfinite(self),
 })  # fmt: skip

@@ -25,7 +25,7 @@ LN2 = math.log(2)
 LN10 = math.log(10)
 
 
-@pointwise("exp(Tensor self) -> Tensor",
+@pointwise("exp(Tensor self) -> Tensor", regular=True, fused=True,
            label="exp_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: grad * conj(result),
 })  # fmt: skip
@@ -52,7 +52,7 @@ def exp2(self: Any) -> Any:
     return E.exp2(self)
 
 
-@pointwise("expm1(Tensor self) -> Tensor",
+@pointwise("expm1(Tensor self) -> Tensor", sparse_entries="distinct", fused=True,
            label="expm1_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: grad * (conj(result) + 1),
 })  # fmt: skip
@@ -66,7 +66,7 @@ def expm1(self: Any) -> Any:
     return E.expm1(self)
 
 
-@pointwise("log(Tensor self) -> Tensor",
+@pointwise("log(Tensor self) -> Tensor", fused=True,
            label="log_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad / conj(self),
 })  # fmt: skip
@@ -80,7 +80,7 @@ def log(self: Any) -> Any:
     return E.log(self)
 
 
-@pointwise("log2(Tensor self) -> Tensor",
+@pointwise("log2(Tensor self) -> Tensor", fused=True,
            label="log2_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad / (conj(self) * LN2),
 })  # fmt: skip
@@ -94,7 +94,7 @@ def log2(self: Any) -> Any:
     return E.log2(self)
 
 
-@pointwise("log10(Tensor self) -> Tensor",
+@pointwise("log10(Tensor self) -> Tensor", fused=True,
            label="log10_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad / (conj(self) * LN10),
 })  # fmt: skip
@@ -108,7 +108,8 @@ def log10(self: Any) -> Any:
     return E.log10(self)
 
 
-@pointwise("log1p(Tensor self) -> Tensor", label="log1p_vml_cpu",
+@pointwise("log1p(Tensor self) -> Tensor",
+           sparse_entries="distinct", fused=True, label="log1p_vml_cpu",
            autocast="cuda=float32", promote="float", node="Log1PBackward0", backward={
     "self": lambda grad, self: grad / conj(self + 1),
 })  # fmt: skip
@@ -122,7 +123,8 @@ def log1p(self: Any) -> Any:
     return E.log1p(self)
 
 
-@pointwise("sqrt(Tensor self) -> Tensor", label="sqrt_vml_cpu", promote="float", backward={
+@pointwise("sqrt(Tensor self) -> Tensor", sparse_entries="distinct",
+           fused=True, label="sqrt_vml_cpu", promote="float", backward={
     "self": lambda grad, result: grad / (2 * conj(result)),
 })  # fmt: skip
 def sqrt(self: Any) -> Any:
@@ -142,7 +144,7 @@ def _inverse_root(x: np.ndarray) -> Any:
 add_primitive("inverse_root", _inverse_root)
 
 
-@pointwise("rsqrt(Tensor self) -> Tensor",
+@pointwise("rsqrt(Tensor self) -> Tensor", fused=True,
            label="rsqrt_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: -0.5 * grad * conj(result * result * result),
 })  # fmt: skip
@@ -167,7 +169,8 @@ def _sigmoid(x: np.ndarray) -> Any:
 add_primitive("sigmoid", _sigmoid)
 
 
-@pointwise("sigmoid(Tensor self) -> Tensor", label="sigmoid_cpu", promote="float", backward={
+@pointwise("sigmoid(Tensor self) -> Tensor", regular=True,
+           fused=True, label="sigmoid_cpu", promote="float", backward={
     "self": lambda grad, result: ops._sigmoid_slope(result) * grad
     if result._data.dtype.kind not in "cW" else grad * conj((1 - result) * result),
 })  # fmt: skip
@@ -188,7 +191,8 @@ def sigmoid_slope(self: Any) -> Any:
     return self * (1 - self)
 
 
-@pointwise("_logit(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
+@pointwise("_logit(Tensor self) -> Tensor",
+           out_writer="logit", promote="float", dtypes="bool int float",
            label="logit_cpu", method=False, node="LogitBackward0",
            saved_facts={"eps": None}, backward={
     "self": lambda grad, self: ops.where(
@@ -199,7 +203,7 @@ def logit_all(self: Any) -> Any:
     return E.log(self / (1 - self))
 
 
-@pointwise("_logit_eps(Tensor self, float eps) -> Tensor", promote="float",
+@pointwise("_logit_eps(Tensor self, float eps) -> Tensor", out_writer="logit", promote="float",
            dtypes="bool int float", label="logit_cpu", method=False, node="LogitBackward0",
            backward={
     "self": lambda grad, self, eps: ops.where(
@@ -371,7 +375,7 @@ def _log_of_number(base: Any, like: Any) -> Any:
 
 
 @pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-           autocast="cuda=float32", order=1, exact_number=False,
+           complex_half=True, autocast="cuda=float32", order=1, exact_number=False,
            node="PowBackward0", check=_check_exponent, backward={"self": _power_grad})  # fmt: skip
 def pow_number(self: Any, exponent: Any) -> Any:
     """Each element to the power of a number.
@@ -383,7 +387,7 @@ def pow_number(self: Any, exponent: Any) -> Any:
     return E.number_power(self, exponent)
 
 
-@pointwise("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+@pointwise("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", fused=True,
            autocast="cuda=float32", order=0, numbers="none",
            node="PowBackward1", dtypes="int float complex", backward={
     "self": _power_grad_base,
@@ -395,7 +399,7 @@ def pow_tensor(self: Any, exponent: Any) -> Any:
 
 
 @pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-           autocast="cuda=float32", order=2, inplace=False, exact_number=False,
+           complex_half=True, autocast="cuda=float32", order=2, inplace=False, exact_number=False,
            dtypes="int float complex", method=False, node="PowBackward2", check=_check_base,
            backward={"exponent": _power_grad_of_number})  # fmt: skip
 def pow_of_number(self: Any, exponent: Any) -> Any:
@@ -413,7 +417,7 @@ def _wide(value: Any) -> Any:
     return complex(value) if element.is_complex else float(value)
 
 
-@composite("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
+@composite("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", out_writer="pow")
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """A power in double precision, whatever the types of the arguments.
 

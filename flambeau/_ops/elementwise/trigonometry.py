@@ -14,7 +14,8 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, pointwise
 
 
-@pointwise("sin(Tensor self) -> Tensor", label="sin_vml_cpu", promote="float", backward={
+@pointwise("sin(Tensor self) -> Tensor", sparse_entries="distinct", regular=True,
+           fused=True, label="sin_vml_cpu", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.cos(self)),
 })  # fmt: skip
 def sin(self: Any) -> Any:
@@ -27,7 +28,8 @@ def sin(self: Any) -> Any:
     return E.sin(self)
 
 
-@pointwise("cos(Tensor self) -> Tensor", label="cos_vml_cpu", promote="float", backward={
+@pointwise("cos(Tensor self) -> Tensor", regular=True,
+           fused=True, label="cos_vml_cpu", promote="float", backward={
     "self": lambda grad, self: grad * -conj(ops.sin(self)),
 })  # fmt: skip
 def cos(self: Any) -> Any:
@@ -40,7 +42,7 @@ def cos(self: Any) -> Any:
     return E.cos(self)
 
 
-@pointwise("tan(Tensor self) -> Tensor",
+@pointwise("tan(Tensor self) -> Tensor", sparse_entries="distinct",
            label="tan_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: grad * conj(1 + result * result),
 })  # fmt: skip
@@ -54,7 +56,7 @@ def tan(self: Any) -> Any:
     return E.tan(self)
 
 
-@pointwise("asin(Tensor self) -> Tensor",
+@pointwise("asin(Tensor self) -> Tensor", sparse_entries="distinct",
            label="asin_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.rsqrt(1 - self * self)),
 })  # fmt: skip
@@ -82,7 +84,8 @@ def acos(self: Any) -> Any:
     return E.arccos(self)
 
 
-@pointwise("atan(Tensor self) -> Tensor", label="atan_vml_cpu", promote="float", backward={
+@pointwise("atan(Tensor self) -> Tensor",
+           sparse_entries="distinct", label="atan_vml_cpu", promote="float", backward={
     "self": lambda grad, self: grad / conj(self * self + 1),
 })  # fmt: skip
 def atan(self: Any) -> Any:
@@ -95,7 +98,7 @@ def atan(self: Any) -> Any:
     return E.arctan(self)
 
 
-@pointwise("sinh(Tensor self) -> Tensor",
+@pointwise("sinh(Tensor self) -> Tensor", sparse_entries="distinct",
            label="sinh_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.cosh(self)),
 })  # fmt: skip
@@ -123,7 +126,8 @@ def cosh(self: Any) -> Any:
     return E.cosh(self)
 
 
-@pointwise("tanh(Tensor self) -> Tensor", label="tanh_vml_cpu", promote="float", backward={
+@pointwise("tanh(Tensor self) -> Tensor", sparse_entries="distinct", regular=True,
+           fused=True, label="tanh_vml_cpu", promote="float", backward={
     "self": lambda grad, result: grad * conj(ops._tanh_slope(result)),
 })  # fmt: skip
 def tanh(self: Any) -> Any:
@@ -143,7 +147,8 @@ def tanh_slope(self: Any) -> Any:
     return 1 - self * self
 
 
-@pointwise("asinh(Tensor self) -> Tensor", label="asinh_cpu", promote="float", backward={
+@pointwise("asinh(Tensor self) -> Tensor",
+           sparse_entries="distinct", label="asinh_cpu", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.rsqrt(self * self + 1)),
 })  # fmt: skip
 def asinh(self: Any) -> Any:
@@ -175,7 +180,8 @@ def acosh(self: Any) -> Any:
     return E.arccosh(self)
 
 
-@pointwise("atanh(Tensor self) -> Tensor", label="atanh_cpu", promote="float", backward={
+@pointwise("atanh(Tensor self) -> Tensor",
+           sparse_entries="distinct", label="atanh_cpu", promote="float", backward={
     "self": lambda grad, self: grad / conj(1 - self * self),
 })  # fmt: skip
 def atanh(self: Any) -> Any:
@@ -257,7 +263,8 @@ _NO_DEGREES = {"complex": RuntimeError("deg2rad is not supported for complex ten
 _NO_RADIANS = {"complex": RuntimeError("rad2deg is not supported for complex tensors.")}
 
 
-@pointwise("deg2rad(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
+@pointwise("deg2rad(Tensor self) -> Tensor",
+           sparse_entries="distinct", promote="float", dtypes="bool int float",
            node="Deg2RadBackward0", refusals=_NO_DEGREES, backward={
     "self": lambda grad: grad * (math.pi / 180)})  # fmt: skip
 def deg2rad(self: Any) -> Any:
@@ -270,7 +277,8 @@ def deg2rad(self: Any) -> Any:
     return self * (math.pi / 180)
 
 
-@pointwise("rad2deg(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
+@pointwise("rad2deg(Tensor self) -> Tensor",
+           sparse_entries="distinct", promote="float", dtypes="bool int float",
            node="Rad2DegBackward0", refusals=_NO_RADIANS, backward={
     "self": lambda grad: grad * (180 / math.pi)})  # fmt: skip
 def rad2deg(self: Any) -> Any:

@@ -49,7 +49,9 @@ def _over_gpu(data: Any) -> Tensor:
 
 
 @composite(
-    "as_tensor(Scalar data, *, ScalarType? dtype=None, Device? device=None) -> Tensor", method=False
+    "as_tensor(Scalar data, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    bare=True,
+    method=False,
 )
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor over the memory of `data` where possible (tensors, arrays), else a copy.
@@ -83,6 +85,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 @composite(
     "asarray(Scalar obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, "
     "bool requires_grad=False) -> Tensor",
+    bare=True,
     method=False,
 )
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
@@ -263,6 +266,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 @composite(
     "new_tensor(Tensor self, Scalar data, *, ScalarType? dtype=None, Device? device=None, "
     "bool requires_grad=False) -> Tensor",
+    bare=True,
     function=False,
 )
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None,

@@ -262,7 +262,7 @@ OPTIONS = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
             "bool? pin_memory=False, bool requires_grad=False")  # fmt: skip
 
 
-@composite(f"zeros(int[] size, {OPTIONS}) -> Tensor", method=False)
+@composite(f"zeros(int[] size, {OPTIONS}) -> Tensor", regular=True, method=False)
 def zeros(
     *sizes: Any,
     size: Any = None,
@@ -297,7 +297,7 @@ def zeros(
     return finish(data, requires_grad, out)
 
 
-@composite(f"ones(int[] size, {OPTIONS}) -> Tensor", method=False)
+@composite(f"ones(int[] size, {OPTIONS}) -> Tensor", regular=True, method=False)
 def ones(
     *sizes: Any,
     size: Any = None,
@@ -330,7 +330,7 @@ def ones(
     return finish(data, requires_grad, out)
 
 
-@composite(f"empty(int[] size, {OPTIONS}) -> Tensor", method=False)
+@composite(f"empty(int[] size, {OPTIONS}) -> Tensor", undetermined=True, bare=True, method=False)
 def empty(
     *sizes: Any,
     size: Any = None,
@@ -368,7 +368,12 @@ def empty(
     return finish(untouched(cpu.empty_strided(shape, strides, numpy_dtype)), requires_grad, out)
 
 
-@composite(f"full(int[] size, Scalar fill_value, {OPTIONS}) -> Tensor", method=False)
+@composite(
+    f"full(int[] size, Scalar fill_value, {OPTIONS}) -> Tensor",
+    bare=True,
+    regular=True,
+    method=False,
+)
 def full(
     size: Any,
     fill_value: Any,
@@ -476,7 +481,13 @@ def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: A
 _LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 
 
-@composite(f"empty_like(Tensor self, {_LIKE}) -> Tensor", batch="like", method=False)
+@composite(
+    f"empty_like(Tensor self, {_LIKE}) -> Tensor",
+    undetermined=True,
+    bare=True,
+    batch="like",
+    method=False,
+)
 def empty_like(
     input: Tensor,
     *,
@@ -505,7 +516,12 @@ def empty_like(
 
 
 @composite(
-    f"zeros_like(Tensor self, {_LIKE}) -> Tensor", batch="like", method=False, elementwise=True
+    f"zeros_like(Tensor self, {_LIKE}) -> Tensor",
+    regular=True,
+    bare=True,
+    batch="like",
+    method=False,
+    elementwise=True,
 )
 def zeros_like(
     input: Tensor,
@@ -535,7 +551,12 @@ def zeros_like(
 
 
 @composite(
-    f"ones_like(Tensor self, {_LIKE}) -> Tensor", batch="like", method=False, elementwise=True
+    f"ones_like(Tensor self, {_LIKE}) -> Tensor",
+    regular=True,
+    bare=True,
+    batch="like",
+    method=False,
+    elementwise=True,
 )
 def ones_like(
     input: Tensor,
@@ -566,8 +587,8 @@ def ones_like(
     return finish(data, requires_grad)
 
 
-@composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor",
-           batch="like", method=False,
+@composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor", regular=True,
+           bare=True, batch="like", method=False,
            elementwise=True)  # fmt: skip
 def full_like(
     input: Tensor,
@@ -592,7 +613,13 @@ def full_like(
     return finish(_like(input, dtype, layout, device, memory_format, number, True), requires_grad)
 
 
-@composite(f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
+@composite(
+    f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor",
+    regular=True,
+    bare=True,
+    batch="new",
+    function=False,
+)
 def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
               layout: Any = None, pin_memory: bool = False,
               requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -611,7 +638,13 @@ def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
     return finish(memory(shape, numpy_dtype, np.zeros), requires_grad)
 
 
-@composite(f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
+@composite(
+    f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor",
+    regular=True,
+    bare=True,
+    batch="new",
+    function=False,
+)
 def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
              layout: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -630,7 +663,13 @@ def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, dev
     return finish(memory(shape, numpy_dtype, np.ones), requires_grad)
 
 
-@composite(f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
+@composite(
+    f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor",
+    undetermined=True,
+    bare=True,
+    batch="new",
+    function=False,
+)
 def new_empty(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
               layout: Any = None, pin_memory: bool = False,
               requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -649,6 +688,7 @@ def new_empty(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
 
 @composite(
     f"new_full(Tensor self, int[] size, Scalar fill_value, {OPTIONS}) -> Tensor",
+    bare=True,
     batch="new",
     function=False,
 )

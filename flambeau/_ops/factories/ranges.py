@@ -345,7 +345,7 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
     return finish(data, requires_grad, out, counted=True)
 
 
-@composite(f"eye(int n, int? m=None, {OPTIONS}) -> Tensor", method=False)
+@composite(f"eye(int n, int? m=None, {OPTIONS}) -> Tensor", bare=True, method=False)
 def eye(
     n: int,
     m: int | None = None,

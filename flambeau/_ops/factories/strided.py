@@ -31,7 +31,9 @@ def strided_too_far(size: Any, stride: Any) -> RuntimeError:
                         f"strides={list(stride)}")  # fmt: skip
 
 
-@composite(f"empty_strided(int[] size, int[] stride, {OPTIONS}) -> Tensor", method=False)
+@composite(
+    f"empty_strided(int[] size, int[] stride, {OPTIONS}) -> Tensor", undetermined=True, method=False
+)
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None,
                   device: Any = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -51,6 +53,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 @composite(
     f"new_empty_strided(Tensor self, int[] size, int[] stride, {OPTIONS}) -> Tensor",
+    undetermined=True,
     batch="new strided",
     function=False,
 )

@@ -444,7 +444,7 @@ def _frequency_row(name: str, doc: str, count: Callable[[int], int]) -> None:
     frequencies.__name__ = name
     frequencies.__doc__ = doc
     composite(f"{name}(int n, float d=1.0, {factories.OPTIONS}) -> Tensor", namespace="fft",
-              method=False)(frequencies)  # fmt: skip
+              method=False, out_writer=f"aten::fft_{name}")(frequencies)  # fmt: skip
 
 
 _frequency_row("fftfreq", with_example(

@@ -72,6 +72,7 @@ def _rows(spatial: int) -> None:
 
     @kernel(f"{name}_backward(Tensor grad_output, Tensor input, Tensor grid, {OPTIONS})"
             " -> (Tensor, Tensor)", function=False, node=f"{title}BackwardBackward0",
+            nondeterministic=f"{name}_backward_cuda",
             backward={("grad_output", "input", "grid"): gradients_again})  # fmt: skip
     def backward(grad_output: Array, input: Array, grid: Array, interpolation_mode: int,
                  padding_mode: int, align_corners: bool) -> tuple[Array, Array]:  # fmt: skip

@@ -52,6 +52,14 @@ def _shown_scales(spatial: int) -> dict[str, Any]:
     return {name: factor(dim) for dim, name in enumerate(names)}
 
 
+def _unsettled(mode: str, spatial: int, antialias: bool, name: str) -> str:
+    """PyTorch's kernel on GPUs for the gradient where that adds up in any order. It has others for
+    the nearest elements, for volumes, and for images between four elements."""
+    if mode in NEAREST or spatial == 3 or (mode == "bilinear" and not antialias):
+        return ""
+    return f"{name.removeprefix('_')}_backward_out_cuda"
+
+
 def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: str) -> None:
     parameters = "bool align_corners=False, float[]? scale_factors=None"
     hidden = ("scale_factors", "align_corners") if mode in NEAREST else ("scale_factors",)
@@ -81,7 +89,7 @@ def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: s
         return in_format_of(np.ascontiguousarray(result), data)
 
     @kernel(f"{name}_backward(Tensor grad_output, int[] input_size, {parameters}) -> Tensor",
-            batch=Folded(spatial + 1),
+            batch=Folded(spatial + 1), nondeterministic=_unsettled(mode, spatial, antialias, name),
             method=False, function=False, node=f"{title}BackwardBackward0", backward={
         "grad_output": lambda grad, grad_output_shape, align_corners, scale_factors: getattr(
             ops, name)(grad, grad_output_shape[2:], align_corners, scale_factors),

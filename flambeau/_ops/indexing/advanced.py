@@ -450,6 +450,7 @@ def _linear_positions(sizes: tuple[int, ...], entries: list[Any],
 
 @kernel(
     "_index_backward(Tensor grad_output, int[] input_sizes, Tensor?[] indices) -> Tensor",
+    devices="any",
     batch="index",
     method=False,
     function=False,

@@ -63,6 +63,8 @@ def _embedding_gradient(grad: Any, indices: Any, weight_shape: Any, padding_idx:
 @kernel(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1,"
     " bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    regular=True,
+    device_check="_index_select",
     batch=(None, 0),
     method=False,
     backward={"weight": _embedding_gradient},
@@ -382,6 +384,7 @@ def _bag_maxima(rows: np.ndarray, bags: np.ndarray, indices: np.ndarray,
     " bool scale_grad_by_freq=False, int mode=0, bool sparse=False,"
     " Tensor? per_sample_weights=None, bool include_last_offset=False,"
     " int? padding_idx=None) -> (Tensor, Tensor, Tensor, Tensor)",
+    bare=True,
     method=False,
 )
 def embedding_bag(

@@ -130,6 +130,7 @@ def source_grad(grad: Any, dim: int, index: Any, shape: Any) -> Any:
 
 @writer(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    device_check="scatter_src",
     saved_names={"src_shape": None},
     batch="dims",
     row_major=True,
@@ -155,6 +156,7 @@ def scatter(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -
 
 @writer(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    device_check="scatter_src",
     batch="dims",
     row_major=True,
     order=1,
@@ -190,6 +192,8 @@ def _no_formula(grad: Any) -> Any:
 
 @writer(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    device_check="scatter_src",
+    nondeterministic=("scatter_reduce_cuda_kernel", lambda given: given[4] == "multiply"),
     batch="dims",
     row_major=True,
     order=2,
@@ -212,6 +216,8 @@ def scatter_with_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: n
 @writer(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)"
     " -> Tensor",
+    device_check="scatter_src",
+    nondeterministic=("scatter_reduce_cuda_kernel", lambda given: given[4] == "multiply"),
     row_major=True,
     order=3,
     out=True,
@@ -232,6 +238,7 @@ def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: A
 
 @writer(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    device_check="scatter_add",
     saved_names={"src_shape": None},
     batch="dims",
     row_major=True,
@@ -299,6 +306,7 @@ def reduce_positions(data: np.ndarray, positions: np.ndarray, values: np.ndarray
 @writer(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
+    nondeterministic=("scatter_reduce_cuda_prod_", lambda given: given[4] == "prod"),
     row_major=True,
     out=True,
     node="ScatterReduceBackward0",

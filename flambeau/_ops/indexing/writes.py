@@ -259,6 +259,7 @@ def index_fill(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> Non
 @writer(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
     "bool include_self=True) -> Tensor",
+    nondeterministic="index_reduce_cuda",
     row_major=True,
     out=True,
     backward={("self", "source"): index_reduce_grads},
@@ -301,6 +302,7 @@ def _warn_beta() -> None:
 @writer(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     saved_names={"source_shape": None},
+    nondeterministic="put_",
     backward={
         "self": lambda grad, index, source_shape, accumulate: (
             grad if accumulate else ops.put(grad, index, ops.new_zeros(grad, source_shape))
@@ -407,7 +409,10 @@ def _write_masked_fill_tensor(data: np.ndarray, mask: np.ndarray, value: np.ndar
 masked_fill_tensor = _masked(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     _write_masked_fill_tensor,
+    regular=True,
+    fused=True,
     order=0,
+    devices="mask",
     node="MaskedFillBackward1",
     backward={
         "self": lambda grad, mask: ops.masked_fill(grad, mask, 0),
@@ -429,6 +434,7 @@ masked_fill = _masked(
     _write_masked_fill,
     _masked_filled,
     order=1,
+    devices="mask",
     node="MaskedFillBackward0",
     backward={"self": lambda grad, mask: ops.masked_fill(grad, mask, 0)},
 )

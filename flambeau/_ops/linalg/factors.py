@@ -563,6 +563,7 @@ def ormqr(a: np.ndarray, tau: np.ndarray, other: np.ndarray, left: bool,
 @kernel(
     "linalg_ldl_factor_ex(Tensor A, *, bool hermitian=False, bool check_errors=False)"
     " -> (Tensor LD, Tensor pivots, Tensor info)",
+    python_names={"A": "input"},
     namespace="linalg",
     public="ldl_factor_ex",
     method=False,

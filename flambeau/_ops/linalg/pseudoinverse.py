@@ -128,7 +128,7 @@ def rank_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndar
 
 
 @composite("linalg_matrix_rank(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, "
-           "bool hermitian=False) -> Tensor",
+           "bool hermitian=False) -> Tensor", bare=True,
            autocast="cpu=float32", namespace="linalg", public="matrix_rank",
            method=False)  # fmt: skip
 def matrix_rank(input: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
@@ -197,6 +197,7 @@ def lstsq_kernel(a: np.ndarray, b: np.ndarray, rcond: Any, driver: str) -> tuple
 @composite(
     "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)"
     " -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    bare=True,
     autocast="cpu=float32",
     namespace="linalg",
     public="lstsq",

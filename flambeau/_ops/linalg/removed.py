@@ -9,7 +9,9 @@ from flambeau._ops.table.op import composite
 HEAD = "This function was deprecated since version 1.9 and is now removed."
 
 
-@composite("symeig(Tensor self, bool eigenvectors=False, bool upper=True) -> (Tensor, Tensor)")
+@composite(
+    "symeig(Tensor self, bool eigenvectors=False, bool upper=True) -> (Tensor, Tensor)", bare=True
+)
 def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
     """Removed: see `linalg.eigh` and `linalg.eigvalsh`.
 
@@ -29,7 +31,7 @@ def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: A
     )
 
 
-@composite("eig(Tensor self, bool eigenvectors=False) -> (Tensor, Tensor)")
+@composite("eig(Tensor self, bool eigenvectors=False) -> (Tensor, Tensor)", bare=True)
 def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
     """Removed: see `linalg.eig` and `linalg.eigvals`.
 
@@ -49,7 +51,7 @@ def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) 
     )
 
 
-@composite("lstsq(Tensor self, Tensor A) -> (Tensor, Tensor)")
+@composite("lstsq(Tensor self, Tensor A) -> (Tensor, Tensor)", bare=True)
 def lstsq(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
     """Removed: see `linalg.lstsq`.
 
@@ -68,7 +70,7 @@ def lstsq(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> A
     )
 
 
-@composite("solve(Tensor self, Tensor A) -> (Tensor, Tensor)")
+@composite("solve(Tensor self, Tensor A) -> (Tensor, Tensor)", bare=True)
 def solve(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
     """Removed: see `linalg.solve`.
 
@@ -90,7 +92,9 @@ def solve(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> A
 
 
 @composite(
-    "matrix_rank(Tensor self, float? tol=None, bool symmetric=False) -> Tensor", method=False
+    "matrix_rank(Tensor self, float? tol=None, bool symmetric=False) -> Tensor",
+    bare=True,
+    method=False,
 )
 def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
     """Removed: see `linalg.matrix_rank`.

@@ -156,7 +156,8 @@ def singular_values(a: np.ndarray) -> np.ndarray:
     return fresh(kernels.svdvals(a))
 
 
-@composite("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", autocast="cpu=float32",
+@composite("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
+           out_writer="_linalg_svd", autocast="cpu=float32",
            namespace="linalg", public="svdvals", out_type=EXACT)  # fmt: skip
 def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     """The singular values, falling.
@@ -222,6 +223,7 @@ def _eigh_tangent(tangent: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 @kernel(
     'linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)',
+    python_names={"A": "input"},
     batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
@@ -261,7 +263,8 @@ def hermitian_eigenvalues(a: np.ndarray, UPLO: str) -> np.ndarray:
     return fresh(kernels.eigvalsh(a, UPLO))
 
 
-@composite('linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor', autocast="cpu=float32",
+@composite('linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor', out_writer="_linalg_eigh",
+           python_names={"A": "input"}, autocast="cpu=float32",
            namespace="linalg", public="eigvalsh", method=False, out_type=EXACT)  # fmt: skip
 def eigvalsh(input: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """The eigenvalues of Hermitian matrices, rising.
@@ -340,7 +343,8 @@ def general_eigenvalues(a: np.ndarray) -> np.ndarray:
     return fresh(kernels.eigvals(a))
 
 
-@composite("linalg_eigvals(Tensor self) -> Tensor", autocast="cpu=float32", namespace="linalg",
+@composite("linalg_eigvals(Tensor self) -> Tensor",
+           out_writer="aten::linalg_eigvals", autocast="cpu=float32", namespace="linalg",
            public="eigvals", method=False,
            out_type=castable("torch.linalg.eigvals", "eigenvalues"))  # fmt: skip
 def eigvals(input: Any, *, out: Any = None) -> Any:

@@ -133,6 +133,7 @@ def _inverse(tensor: Any, name: str) -> Any:
 
 @composite(
     "linalg_inv(Tensor A) -> Tensor",
+    out_writer="linalg_inv_ex",
     autocast="cpu=float32",
     namespace="linalg",
     public="inv",
@@ -149,7 +150,12 @@ def inv(A: Any, *, out: Any = None) -> Any:
     return write(inv, out, _inverse(A, "linalg.inv"))
 
 
-@composite("inverse(Tensor self) -> Tensor", autocast="cpu=float32", out_type=EXACT)
+@composite(
+    "inverse(Tensor self) -> Tensor",
+    out_writer="linalg_inv_ex",
+    autocast="cpu=float32",
+    out_type=EXACT,
+)
 def inverse(input: Any, *, out: Any = None) -> Any:
     """The inverse of square matrices: `linalg.inv`.
 
@@ -192,6 +198,7 @@ def _product_without(values: Any, position: int, size: int) -> Any:
 
 @kernel(
     "linalg_det(Tensor A) -> Tensor",
+    out_writer="_linalg_det",
     batch=(2,),
     namespace="linalg",
     public="det",
@@ -320,8 +327,8 @@ def solve_ex(a: np.ndarray, b: np.ndarray, left: bool, check_errors: bool) -> An
     return column_major(result) if left else fresh(result), np.asarray(info)
 
 
-@composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
-           autocast="cpu=float32", namespace="linalg",
+@composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", bare=True,
+           out_writer="_linalg_solve_ex", autocast="cpu=float32", namespace="linalg",
            public="solve", out_type=EXACT)  # fmt: skip
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """X with A X = B: A [*, N, N], B [*, N, K], or [*, N] for vectors; batches broadcast.
@@ -354,6 +361,7 @@ def _triangular_backward(grad: Any, A: Any, result: Any, upper: bool, left: bool
 @kernel(
     "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, "
     "bool unitriangular=False) -> Tensor",
+    python_names={"A": "input"},
     batch=(2, 2),
     namespace="linalg",
     public="solve_triangular",
@@ -452,6 +460,7 @@ def _cholesky_tangent(tangent: Any, L: Any, upper: bool) -> Any:
 @kernel(
     "linalg_cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False)"
     " -> (Tensor L, Tensor info)",
+    python_names={"A": "input"},
     batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
@@ -622,7 +631,7 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
 
 
 @composite("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
-           autocast="cpu=float32",
+           out_writer="copy_", autocast="cpu=float32",
            namespace="linalg", public="tensorsolve", method=False,
            out_type=castable("tensorsolve"))  # fmt: skip
 def tensorsolve(input: Any, other: Any, dims: Any = None, *, out: Any = None) -> Any:

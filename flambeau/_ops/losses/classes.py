@@ -214,10 +214,16 @@ def _nll_in_aten(name: str, self: Any, target: Any, weight: Any = None, reductio
     return InAten(name, (self, target, weight, reduction, ignore_index), pick=0)
 
 
+UNSETTLED = ("nll_loss2d_forward_out_cuda_template", lambda given: given[3] != NONE)
+"""What PyTorch calls the sum over an image's elements, whose order it leaves open."""
+
+
 def _nll_row(name: str, node: str) -> None:
     kernel(f"{name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
            "int ignore_index=-100) -> Tensor", method=False, function=False, node=node,
-           aten=partial(_nll_in_aten, f"{name}_forward"), saved_names={"self_shape": None},
+           aten=partial(_nll_in_aten, f"{name}_forward"), device_check=f"{name}_forward",
+           saved_names={"self_shape": None},
+           nondeterministic=UNSETTLED if name.endswith("2d") else "",
            autocast="float32", constants={"weight": f"{name}_forward"}, backward={
         "self": lambda grad, self, self_shape, target, weight, reduction, ignore_index: beside(
             ops.nll_loss_backward(grad, target, weight, self_shape, reduction, ignore_index), self),
@@ -357,6 +363,8 @@ def _cross_entropy_row(name: str, node: str, likelihood: str) -> None:
            " -> (Tensor, Tensor)", method=False, function=False, node=node, autocast="float32",
            nondifferentiable=("result1",), constants={"weight": f"{likelihood}_forward"},
            decomposition=partial(_cross_entropy_parts, likelihood),
+           device_check=f"{likelihood}_forward",
+           nondeterministic=UNSETTLED if name.endswith("2d") else "",
            backward={"self": _cross_entropy_gradient},
     )(_cross_entropy)  # fmt: skip
 

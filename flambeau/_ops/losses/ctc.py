@@ -176,6 +176,7 @@ def _ctc_gradient(grad: Any, log_probs: Any, targets: Any, input_lengths: Any,
 @kernel(
     "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths,"
     " int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
+    devices="any",
     method=False,
     node="CtcLossBackward0",
     nondifferentiable=("result1",),
@@ -196,6 +197,8 @@ def _ctc_loss(log_probs: np.ndarray, targets: np.ndarray, input_lengths: Sequenc
     "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths,"
     " int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank,"
     " bool zero_infinity) -> Tensor",
+    devices="any",
+    nondeterministic="ctc_loss_backward_gpu",
     method=False,
     function=False,
     backward={"grad": _refuse_second, "log_probs": _refuse_second},

@@ -177,7 +177,9 @@ def pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
     return narrow(np.asarray(_norms(x[first] - x[second], p)), self.dtype)
 
 
-@composite("pdist(Tensor self, float p=2) -> Tensor", autocast="cuda=float32", method=False)
+@composite(
+    "pdist(Tensor self, float p=2) -> Tensor", builtin=True, autocast="cuda=float32", method=False
+)
 def pdist(input: Any, p: float = 2.0) -> Any:
     """p-norm distances of all pairs of rows of [N, M]: N (N - 1) / 2 numbers.
 
@@ -197,6 +199,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
 @composite(
     "pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06,"
     " bool keepdim=False) -> Tensor",
+    builtin=True,
     method=False,
 )
 def pairwise_distance(
@@ -212,7 +215,9 @@ def pairwise_distance(
 
 
 @composite(
-    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", method=False
+    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+    builtin=True,
+    method=False,
 )
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """`x1 . x2 / (max(|x1|, eps) max(|x2|, eps))` along a dim, broadcasting.

@@ -178,6 +178,7 @@ def _mse_gradients(grad: Any, self: Any, target: Any, reduction: int, wanted: An
 
 @kernel(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    devices="numbers",
     method=False,
     function=False,
     autocast="float32",
@@ -362,14 +363,14 @@ SMOOTH_L1 = DifferenceLoss("smooth_l1_loss", "smooth_l1_cpu", _smooth_value, _sm
                            lambda gap, beta: _kept_within(gap, beta) / beta)  # fmt: skip
 
 kernel("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor",
-       method=False, function=False, autocast="float32", backward={
+       devices="numbers", method=False, function=False, autocast="float32", backward={
     ("self", "target"): lambda grad, self, target, reduction, delta, wanted:  # noqa: PLW0108
         HUBER.gradients(grad, self, target, reduction, delta, wanted),
 })(HUBER.forward)  # fmt: skip
 kernel("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,"
        " float delta) -> Tensor", method=False, function=False)(HUBER.backward)  # fmt: skip
 kernel("smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor",
-       method=False, function=False, autocast="float32", backward={
+       devices="numbers", method=False, function=False, autocast="float32", backward={
     ("self", "target"): lambda grad, self, target, reduction, beta, wanted:  # noqa: PLW0108
         SMOOTH_L1.gradients(grad, self, target, reduction, beta, wanted),
 })(SMOOTH_L1.forward)  # fmt: skip

@@ -166,6 +166,7 @@ def _batch_norm_gradients(grad: Any, input: Any, weight: Any, running_mean: Any,
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean,"
     " Tensor(b!)? running_var, bool training, float momentum, float eps)"
     " -> (Tensor, Tensor, Tensor)",
+    device_check="_native_batch_norm",
     method=False,
     nondifferentiable=("result1", "result2"),
     constants=dict.fromkeys(("running_mean", "running_var"), "native_batch_norm"),

@@ -131,6 +131,7 @@ def _warn_of_mixture(input: Any, weight: Any) -> None:
 @composite(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)"
     " -> Tensor",
+    fused=True,
     autocast="cuda=float32",
     method=False,
 )

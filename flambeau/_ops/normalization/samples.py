@@ -132,6 +132,9 @@ def _composed_layer_norm(grad: Any, input: Any, count: int, weight: Any, eps: fl
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias,"
     " float eps) -> (Tensor, Tensor, Tensor)",
     saved_names={"eps": None},
+    between_kernels=True,
+    fused=True,
+    device_check="_native_layer_norm",
     batch=(0, None, None),
     method=False,
     autocast="cuda=float32",
@@ -182,6 +185,7 @@ def native_layer_norm(
     "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape,"
     " Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask)"
     " -> (Tensor, Tensor, Tensor)",
+    between_kernels=True,
     method=False,
     function=False,
 )
@@ -230,6 +234,9 @@ def wanted_gradients(found: Any, kept: Any, shape: tuple[int, ...], mask: Any) -
 @composite(
     "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None,"
     " Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    regular=True,
+    fused=True,
+    bare=True,
     method=False,
 )
 def layer_norm(

@@ -52,7 +52,7 @@ def _adaptive_avg_rows(spatial: int) -> None:
         return in_format_of(found, data) if spatial == 2 else found
 
     @kernel(f"_{name}_backward(Tensor grad_output, int[] size) -> Tensor",
-            batch=Folded(spatial + 1), function=False,
+            batch=Folded(spatial + 1), function=False, nondeterministic=f"{name}_backward_cuda",
             node=node.replace("0", "Backward0"), backward={
         "grad_output": lambda grad, grad_output_shape: getattr(ops, f"_{name}")(
             grad, grad_output_shape[-spatial:]),
@@ -128,7 +128,9 @@ def _signal_size(function: str, shape: tuple[int, ...], output_size: Any) -> tup
     return tuple(output_size)
 
 
-@composite("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", method=False)
+@composite(
+    "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", builtin=True, method=False
+)
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
     """The mean of each of `output_size` segments of a signal `(N, C, L)` or `(C, L)`.
 

@@ -150,6 +150,7 @@ def _max_pool_rows(spatial: int) -> None:
     @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor output, {numbers})"
             " -> Tensor",
             batch=Folded(spatial + 1), function=False, node=node.replace("0", "Backward0"),
+            nondeterministic=f"{name}_with_indices_backward_cuda" if spatial == 3 else "",
             backward={
         "grad_output": pick_again, "self": lambda grad: ops.zeros_like(grad),
     })  # fmt: skip
@@ -357,9 +358,9 @@ def _avg_pool_rows(spatial: int) -> None:
                "bool count_include_pad=True, int? divisor_override=None")  # fmt: skip
 
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
-            batch=Folded(spatial + 1), node=node, method=False, function=False, out=True,
-            out_type=EXACT, saved_names={"self_shape": None}, autocast=precision(spatial),
-            backward={
+            batch=Folded(spatial + 1), node=node, method=False, function=False, builtin=True,
+            out=True, out_type=EXACT, saved_names={"self_shape": None},
+            autocast=precision(spatial), backward={
         "self": lambda grad, self, self_shape, kernel_size, stride, padding, ceil_mode,
         count_include_pad, divisor_override: beside(getattr(ops, f"_{name}_backward")(
             grad, self_shape[-spatial:], kernel_size, stride, padding, ceil_mode,
@@ -395,6 +396,7 @@ def _avg_pool_rows(spatial: int) -> None:
     @kernel(f"_{name}_backward(Tensor grad_output, int[] size, {numbers}) -> Tensor",
             batch=Folded(spatial + 1),
             function=False, node=node.replace("0", "Backward0"),
+            nondeterministic=f"{name}_backward_cuda" if spatial == 3 else "",
             backward={"grad_output": pool_again})  # fmt: skip
     def backward(grad_output: Array, size: Any, kernel_size: Any, stride: Any, padding: Any,
                  ceil_mode: bool, count_include_pad: bool,
@@ -413,7 +415,7 @@ _avg_pool_rows(3)
 
 
 @composite(f"avg_pool1d(Tensor self, {NUMBERS_1D}, bool ceil_mode=False, "
-           "bool count_include_pad=True) -> Tensor", method=False)  # fmt: skip
+           "bool count_include_pad=True) -> Tensor", builtin=True, method=False)  # fmt: skip
 def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Any:  # fmt: skip
     """The mean of every window of a signal `(N, C, L)` or `(C, L)`.

@@ -52,6 +52,7 @@ def _check_tensordot(left: Any, right: Any, dims: Any) -> tuple[list[int], list[
 
 
 @composite("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+           out_writer="copy_",
            autocast="cuda=widest", method=False, out_type=CONTRACTED)  # fmt: skip
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """The sum of products over the last `dims` dims of a and the first of b, or over two lists.
@@ -96,7 +97,7 @@ def _contracted(a: Any, b: Any, first: list[int], second: list[int]) -> Any:
     return ops.mm(left, right).reshape(shape)
 
 
-@composite("inner(Tensor self, Tensor other) -> Tensor", autocast="cuda=widest",
+@composite("inner(Tensor self, Tensor other) -> Tensor", out_writer="copy_", autocast="cuda=widest",
            out_type=CONTRACTED)  # fmt: skip
 def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     """The sum of products over the last dims of both; with a 0-dim operand the plain product.
@@ -127,6 +128,7 @@ def _outer_of_vec2(grad: Any, self: Any) -> Any:
 @kernel(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     saved_names={"vec2": "other"},
+    out_writer="mul",
     batch=examples.outer,
     out=True,
     node="MulBackward0",
@@ -163,7 +165,7 @@ kernel("_matmul_outer(Tensor self, Tensor vec2) -> Tensor",
        })(outer.body)  # fmt: skip
 
 
-@composite("kron(Tensor self, Tensor other) -> Tensor")
+@composite("kron(Tensor self, Tensor other) -> Tensor", out_writer="mul")
 def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     """Kronecker's product: each element of input times the whole of other.
 
@@ -192,7 +194,7 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     return write(kron, out, ops._unsafe_view(product, sizes))
 
 
-@composite("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+@composite("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", out_writer="sum",
            autocast="lower", namespace="linalg",
            public="vecdot", method=False,
            out_type="linalg.vecdot: Expected out of dtype{want} but found {have}")  # fmt: skip
@@ -221,6 +223,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
 
 @kernel(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+    out_writer="linalg_cross",
     namespace="linalg",
     public="cross",
     method=False,
@@ -251,7 +254,8 @@ def linalg_cross(data: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
     return np.asarray(result, data.dtype, order="C")
 
 
-@composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", autocast="cuda=widest",
+@composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+           out_writer="linalg_cross", autocast="cuda=widest",
            out_type=EXACT)  # fmt: skip
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross product along a dim of size 3, the first such dim unless given.
@@ -312,7 +316,7 @@ def _chain(matrices: list[Any], cut: list[list[int]], i: int, j: int) -> Any:
 CHAIN_TYPE = "multi_dot(): expected out tensor to have dtype {c_want} but got {c_have}"
 
 
-@composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="cuda=lower",
+@composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", out_writer="mm", autocast="cuda=lower",
            namespace="linalg", public="multi_dot", method=False,
            out_type=CHAIN_TYPE)  # fmt: skip
 def multi_dot(tensors: Any, *, out: Any = None) -> Any:
@@ -411,7 +415,11 @@ OLD_CHAIN = (
 # ---- powers and the exponential
 
 
-@composite("matrix_power(Tensor self, int n) -> Tensor", out_type=castable("matrix_power"))
+@composite(
+    "matrix_power(Tensor self, int n) -> Tensor",
+    out_writer="matmul",
+    out_type=castable("matrix_power"),
+)
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """Square matrices multiplied n times; their inverses for negative n, identities for 0.
 

@@ -24,7 +24,13 @@ REPEATED = ("for which an ellipsis was already found",
             "but an ellipsis (...) was already found")  # fmt: skip
 
 
-@composite("einsum(str equation, Tensor[] tensors) -> Tensor", method=False)
+@composite(
+    "einsum(str equation, Tensor[] tensors) -> Tensor",
+    regular=True,
+    may_give_input=True,
+    bare=True,
+    method=False,
+)
 def einsum(*args: Any) -> Any:
     """The sum over all letters that the result does not name, of products of the operands.
 

@@ -152,7 +152,7 @@ def _taken_apart(node: Any) -> Any:
 def _linear_row(name: str, node: str) -> None:
     kernel(
         f"{name}(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", method=False,
-        function=False, node=node, autocast="lower", batch=examples.linear,
+        function=False, node=node, autocast="lower", batch=examples.linear, between_kernels=True,
         backward={("input", "weight", "bias"): _linear_gradients},
         saved_for={"input": "weight", "weight": "input"}, public_node=_taken_apart,
         decomposition=decompositions.linear,
@@ -168,6 +168,8 @@ _linear_row("_linear_nd_no_bias", "UnsafeViewBackward0")
 
 @composite(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+    builtin=True,
+    regular=True,
     method=False,
     namespace="nn.functional",
     out_type=EXACT,
@@ -264,6 +266,7 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
 @kernel(
     "linear_backward(Tensor self, Tensor grad_output, Tensor weight, bool[3] output_mask)"
     " -> (Tensor, Tensor, Tensor)",
+    between_kernels=True,
     batch=examples.linear_gradients,
     method=False,
     function=False,
@@ -298,6 +301,7 @@ def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
 
 @composite(
     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+    builtin=True,
     method=False,
     autocast="cpu=outside cuda=widest",
 )

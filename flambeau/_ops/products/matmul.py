@@ -8,6 +8,7 @@ their own, so that a step backward makes no views.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,19 +132,24 @@ def _of_self(grad: Any, mat2: Any) -> Any:
     return ops._times_adjoint(grad, mat2)
 
 
-@kernel(
-    "mm(Tensor self, Tensor mat2) -> Tensor",
+_of_matrices = partial(
+    kernel,
+    between_kernels=True,
+    regular=True,
     batch=examples.matrices,
     factors=("self", "mat2"),
     out=True,
     out_type=EXACT,
     autocast="lower",
-    saved_facts=layouts("self", "mat2"),
     backward={
         "self": _of_self,
         "mat2": lambda grad, self: ops._adjoint_times(self, grad),
     },
 )
+"""What the products of matrices and of batches of them have in common."""
+
+
+@_of_matrices("mm(Tensor self, Tensor mat2) -> Tensor", saved_facts=layouts("self", "mat2"))
 def mm(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The product of two matrices: [N, K] and [K, M] give [N, M].
 
@@ -188,18 +194,7 @@ def check_mm_types(left: np.ndarray, right: np.ndarray) -> None:
         raise refuse("addmm_impl_cpu_", left.dtype)
 
 
-@kernel(
-    "bmm(Tensor self, Tensor mat2) -> Tensor",
-    batch=examples.matrices,
-    factors=("self", "mat2"),
-    out=True,
-    out_type=EXACT,
-    autocast="lower",
-    backward={
-        "self": _of_self,
-        "mat2": lambda grad, self: ops._adjoint_times(self, grad),
-    },
-)
+@_of_matrices("bmm(Tensor self, Tensor mat2) -> Tensor")
 def bmm(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The products of two batches of matrices: [B, N, K] and [B, K, M] give [B, N, M].
 
@@ -245,6 +240,8 @@ def check_batch2(left: np.ndarray, right: np.ndarray) -> None:
 
 @kernel(
     "dot(Tensor self, Tensor tensor) -> Tensor",
+    between_kernels=True,
+    device_check="_dot",
     batch=examples.vectors,
     linear="self tensor",
     autocast="cuda=widest",
@@ -325,6 +322,8 @@ def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:
 
 @kernel(
     "mv(Tensor self, Tensor vec) -> Tensor",
+    between_kernels=True,
+    regular=True,
     batch=examples.matrix_vector,
     factors=("self", "vec"),
     out=True,
@@ -431,7 +430,7 @@ def transposed_mv(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 # ---- any ranks
 
 
-@composite("matmul(Tensor self, Tensor other) -> Tensor", out_type=EXACT)
+@composite("matmul(Tensor self, Tensor other) -> Tensor", regular=True, bare=True, out_type=EXACT)
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The product of vectors, matrices or batches of them.
 

@@ -74,6 +74,9 @@ def of_input(grad: Any, beta: Any) -> Any:
 
 @kernel(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    between_kernels=True,
+    regular=True,
+    earlier=True,
     batch=examples.added_to(examples.matrices),
     factors=("mat1", "mat2"),
     inplace=True,
@@ -148,6 +151,7 @@ def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any,
 
 @kernel(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    earlier=True,
     batch=examples.added_to(examples.matrix_vector),
     factors=("mat", "vec"),
     inplace=True,
@@ -189,6 +193,8 @@ def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
 @kernel(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)"
     " -> Tensor",
+    regular=True,
+    earlier=True,
     batch=examples.added_to(examples.matrices),
     factors=("batch1", "batch2"),
     inplace=True,
@@ -231,6 +237,7 @@ def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
 
 @kernel(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    earlier=True,
     factors=("batch1", "batch2"),
     inplace=True,
     out=True,
@@ -305,6 +312,7 @@ def check_same_as_result(data: np.ndarray, other: np.ndarray) -> None:
 
 @kernel(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    earlier=True,
     batch=examples.added_to(examples.outer),
     inplace=True,
     out=True,

@@ -321,7 +321,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     return _finished(data, out, requires_grad)
 
 
-@composite(f"randperm(int n, {_OPTIONS}) -> Tensor", batch="draws", method=False)
+@composite(f"randperm(int n, {_OPTIONS}) -> Tensor", bare=True, batch="draws", method=False)
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None,
              layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -344,7 +344,12 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
 _LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None".replace("Generator? generator=None, ", "")
 
 
-@composite(f"rand_like(Tensor self, {_LIKE}) -> Tensor", batch="draws like", method=False)
+@composite(
+    f"rand_like(Tensor self, {_LIKE}) -> Tensor",
+    bare=True,
+    batch="draws like",
+    method=False,
+)
 def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
               device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
               memory_format: Any = None) -> Tensor:  # fmt: skip
@@ -361,7 +366,12 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout
     return finish(stream.numbers.uniform_(data, 0.0, 1.0, stream), requires_grad)
 
 
-@composite(f"randn_like(Tensor self, {_LIKE}) -> Tensor", batch="draws like", method=False)
+@composite(
+    f"randn_like(Tensor self, {_LIKE}) -> Tensor",
+    bare=True,
+    batch="draws like",
+    method=False,
+)
 def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
                device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
                memory_format: Any = None) -> Tensor:  # fmt: skip

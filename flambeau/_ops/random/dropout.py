@@ -73,7 +73,8 @@ def _dropout_pair(name: str, feature: bool, alpha: bool, doc: str) -> tuple[Op, 
     plain.__name__, inplace.__name__ = name, f"{name}_"
     parameters = "(Tensor input, float p, bool train) -> Tensor"
     row, row_inplace = (
-        composite(f"{part.__name__}{parameters}", method=False)(part) for part in (plain, inplace)
+        composite(f"{part.__name__}{parameters}", method=False, may_give_input=part is plain)(part)
+        for part in (plain, inplace)
     )
     return row, row_inplace
 

@@ -77,7 +77,14 @@ def _rounded(values: Any, dtype: np.dtype[Any]) -> Any:
     return working_array(finished(np.asarray(values), dtype)) if dtype in NUMPY_HALVES else values
 
 
-@kernel("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", out=True)
+@kernel(
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+    nondeterministic=(
+        "_histc_cuda with floating point input",
+        lambda given: given[0].is_floating_point(),
+    ),
+    out=True,
+)
 def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     """How many elements fall into each of `bins` equal bins between `min` and `max` (of the
     elements, where both are equal). Elements outside and NaN do not count.
@@ -260,6 +267,7 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
 @composite(
     "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, "
     "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    may_give_input=True,
     batch="examples",
     method=False,
 )
@@ -307,6 +315,7 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
 
 @kernel(
     "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+    nondeterministic=("_bincount_cuda", lambda given: given[1] is not None),
     shape="unknown",
     underived=True,
 )

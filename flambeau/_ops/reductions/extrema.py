@@ -194,7 +194,7 @@ def max_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     return _select(np.maximum, data, dim, keepdim)
 
 
-@composite("max.other(Tensor self, Tensor other) -> Tensor", order=1)
+@composite("max.other(Tensor self, Tensor other) -> Tensor", bare=True, order=1)
 def max_other(input: Any, other: Any, *, out: Any = None) -> Any:
     """The larger of two elements: `maximum`."""
     return ops.maximum(input, other) if out is None else ops.maximum(input, other, out=out)
@@ -230,7 +230,7 @@ def min_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     return _select(np.minimum, data, dim, keepdim)
 
 
-@composite("min.other(Tensor self, Tensor other) -> Tensor", order=1)
+@composite("min.other(Tensor self, Tensor other) -> Tensor", bare=True, order=1)
 def min_other(input: Any, other: Any, *, out: Any = None) -> Any:
     """The smaller of two elements: `minimum`."""
     return ops.minimum(input, other) if out is None else ops.minimum(input, other, out=out)

@@ -136,6 +136,7 @@ def _extreme_places(sizes: Any, order: float, dim: Any) -> Any:
 @reduction(
     "vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    python_names={"self": "x"},
     namespace="linalg",
     method=False,
     out_type=EXACT,
@@ -201,6 +202,7 @@ def _matrix_dims(tensor: Any, ord: Any, dim: Any) -> tuple[int, int]:
 @composite(
     'matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], '
     "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out_writer="copy_",
     autocast="cuda=float32_or_dtype",
     namespace="linalg",
     method=False,
@@ -265,6 +267,7 @@ def _singular_norm(tensor: Any, order: Any, first: int, second: int, keepdim: bo
 @composite(
     "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    out_writer="copy_",
     namespace="linalg",
     public="norm",
     method=False,
@@ -304,7 +307,7 @@ def _deprecated(name: str, instead: str) -> str:
 
 
 @composite("frobenius_norm.dim(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-           autocast="cuda=float32", method=False, out_type=EXACT)  # fmt: skip
+           out_writer="norm", autocast="cuda=float32", method=False, out_type=EXACT)  # fmt: skip
 def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The root of the sum of squares over up to two dims, or over everything.
 
@@ -324,7 +327,7 @@ def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any
 
 
 @composite("nuclear_norm.dim(Tensor self, int[2]? dim=None, bool keepdim=False) -> Tensor",
-           autocast="cuda=float32", method=False,
+           out_writer="copy_", autocast="cuda=float32", method=False,
            out_type=NORM_TYPE.replace("{name}", "matrix_norm"))  # fmt: skip
 def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The sum of the singular values of matrices, which lie in two dims: the last, by default.
@@ -364,6 +367,7 @@ def old_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool) -> np.ndarray:
 @composite(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
     "ScalarType dtype) -> Tensor",
+    out_writer="linalg_vector_norm",
     out_type=EXACT,
 )
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,

@@ -101,6 +101,7 @@ def median(data: np.ndarray) -> np.ndarray:
 
 @reduction(
     "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    nondeterministic="median CUDA with indices output",
     order=1,
     node="MedianBackward1",
     nondifferentiable=("indices",),
@@ -126,6 +127,7 @@ def nanmedian(data: np.ndarray) -> np.ndarray:
 
 @reduction(
     "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    nondeterministic="median CUDA with indices output",
     order=1,
     node="NanmedianBackward1",
     nondifferentiable=("indices",),
@@ -300,7 +302,7 @@ _QUANTILE = ('(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, '
 _OF_INPUT = "quantile() out tensor must be same dtype as the input tensor"
 
 
-@composite(f"quantile{_QUANTILE}", autocast="cpu=float32", out_type=_OF_INPUT)
+@composite(f"quantile{_QUANTILE}", out_writer="copy_", autocast="cpu=float32", out_type=_OF_INPUT)
 def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
              interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
     """The q-th quantiles of everything or along a dim; several `q` come first in the result.
@@ -312,7 +314,9 @@ def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, 
     return write(quantile, out, _quantile(input, q, dim, keepdim, interpolation, False))
 
 
-@composite(f"nanquantile{_QUANTILE}", autocast="cpu=float32", out_type=_OF_INPUT)
+@composite(
+    f"nanquantile{_QUANTILE}", out_writer="copy_", autocast="cpu=float32", out_type=_OF_INPUT
+)
 def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
                 interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
     """The quantiles of the elements that are not NaN.

@@ -155,6 +155,9 @@ def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
 @reduction(
     "sum.dim_IntList(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    between_kernels=True,
+    regular=True,
+    fused=True,
     follows_out=True,
     node="SumBackward1",
     node_whole="SumBackward0",
@@ -272,7 +275,7 @@ def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) ->
     return finished(add_up(data, axes, working, keepdim), result)
 
 
-@composite("sum_to_size(Tensor self, int[] size) -> Tensor", function=False)
+@composite("sum_to_size(Tensor self, int[] size) -> Tensor", may_give_input=True, function=False)
 def sum_to_size(input: Any, *sizes: Any, size: Any = None) -> Any:
     """The sum over the dims that broadcasting `size` to this shape would add or repeat.
 
@@ -320,6 +323,9 @@ def _mean_type(data: np.ndarray, dtype: dt.dtype | None) -> np.dtype[Any]:
 @reduction(
     "mean.dim(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    between_kernels=True,
+    regular=True,
+    fused=True,
     follows_out=True,
     node="MeanBackward1",
     node_whole="MeanBackward0",
@@ -363,7 +369,8 @@ def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> A
 
 @composite(
     "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
-    " -> Tensor"
+    " -> Tensor",
+    out_writer="nansum",
 )
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
             out: Any = None) -> Any:  # fmt: skip

@@ -311,6 +311,7 @@ def logcumsumexp(data: np.ndarray, dim: int) -> np.ndarray:
 
 @composite(
     "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+    out_writer="sub",
     autocast="outside",
 )
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *,

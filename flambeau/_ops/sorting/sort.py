@@ -178,7 +178,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
     return write(argsort, out, ops.sort(input.detach(), dim, descending, stable=stable)[1])
 
 
-@composite("msort(Tensor self) -> Tensor", out_type=EXACT)
+@composite("msort(Tensor self) -> Tensor", out_writer="sort", out_type=EXACT)
 def msort(input: Any, *, out: Any = None) -> Any:
     """The elements in order along the first dim.
 
@@ -311,6 +311,8 @@ def _comparable(bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
 @composite(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    device_check="Tensor_searchsorted",
+    devices="asked",
     shape="zeros",
     batch="examples",
     method=False,
@@ -367,6 +369,8 @@ def _write_indices(row: Any, out: Any, result: Any, out_int32: bool) -> Any:
 @composite(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, "
     "bool right=False) -> Tensor",
+    device_check="Tensor_bucketize",
+    devices="asked",
     method=False,
 )
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False,

@@ -36,6 +36,7 @@ class Invariants:
     "sparse_coo_tensor(Tensor indices, Tensor values, int[]? size=None, *,"
     " ScalarType? dtype=None, Device? device=None, bool pin_memory=False,"
     " bool requires_grad=False, bool? check_invariants=None, bool? is_coalesced=None) -> Tensor",
+    bare=True,
     method=False,
 )
 def sparse_coo_tensor(

@@ -8,17 +8,14 @@ from typing import Any
 from flambeau._ops.sparse.arithmetic import replace
 from flambeau._ops.sparse.entries import coalesce, with_places
 from flambeau._ops.sparse.table import TABLE
+from flambeau._ops.table import index
 from flambeau._ops.table.namespace import get, get_inplace
 from flambeau._tensor.sparse import SparseTensor
 from flambeau.autograd.history import check_inplace
 
-LINEAR = "neg _conj_physical"
+LINEAR = index.FACTS["any_entries"].split()
 """The function of a sum is the sum of the functions: places may repeat."""
-NONLINEAR = (
-    "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf "
-    "isposinf log1p nan_to_num rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh "
-    "trunc"
-)
+NONLINEAR = index.FACTS["distinct_entries"].split()
 """The tensor is coalesced first."""
 
 
@@ -42,9 +39,10 @@ def _inplace(name: str, linear: bool) -> Callable[..., SparseTensor]:
 
 
 for _names, _linear in ((LINEAR, True), (NONLINEAR, False)):
-    for _name in _names.split():
+    for _name in _names:
         TABLE[_name] = _function(_name, _linear)
         if _name != "square":  # which torch has as `pow_`, and not for sparse tensors
             TABLE[f"{_name}_"] = _inplace(_name, _linear)
 
-TABLE["_conj"] = TABLE["_conj_physical"]  # entries are copied: only dense memory has views of a bit
+TABLE["_conj"] = _function("_conj_physical", True)
+"""Entries are copied: only dense memory has views of a bit."""

@@ -119,6 +119,10 @@ BARE_ROWS: dict[str, str] = {
 }
 """Functions that torch has no gradient for: name -> what it is"""
 
+NAMED_X = ("airy_ai", "spherical_bessel_j0", "scaled_modified_bessel_k0",
+           "scaled_modified_bessel_k1")  # fmt: skip
+"""Those whose argument is called `x`, not `input`."""
+
 POLYNOMIAL_ROWS: dict[str, str] = {
     "chebyshev_polynomial_t": "Chebyshev's polynomial of the first kind",
     "chebyshev_polynomial_u": "Chebyshev's polynomial of the second kind",
@@ -167,16 +171,19 @@ def _register() -> None:
     for name, (text, label, formula) in ROOT_ROWS.items():
         pointwise(f"{name}(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
                   autocast="cuda=float32" if name == "erfinv" else None,
-                  label=label, backward={"self": formula},
+                  label=label, backward={"self": formula}, fused=name == "erf",
+                  sparse_entries="distinct" if name in ("erf", "erfinv") else "",
                   )(_unary(name, _shown(name, text)))  # fmt: skip
     special: dict[str, Any] = {"promote": "float", "namespace": "special", "method": False,
                                "inplace": False}  # fmt: skip
     for name, (text, node, formula) in NAMED_ROWS.items():
         pointwise(f"special_{name}(Tensor self) -> Tensor", public=name, label=f"{name}_cpu",
                   dtypes=SINGLE_DOUBLE if name in NOT_HALF else "bool int float", node=node,
+                  out_writer="copy_" if name == "ndtr" else "",
                   backward={"self": formula}, **special)(_unary(name, text))  # fmt: skip
     for name, text in BARE_ROWS.items():
         pointwise(f"special_{name}(Tensor self) -> Tensor", public=name, label=f"{name}_cpu",
+                  python_names={"self": "x"} if name in NAMED_X else {},
                   dtypes=SINGLE_DOUBLE, **special)(_unary(name, text))  # fmt: skip
     for name, text in POLYNOMIAL_ROWS.items():
         pointwise(f"special_{name}(Tensor x, Tensor n) -> Tensor", public=name, numbers="both",
@@ -310,6 +317,7 @@ add_primitive("polygamma", _polygamma_kernel)
 
 @pointwise(
     "_polygamma(Tensor self, int n) -> Tensor",
+    out_writer="polygamma",
     aten=lambda self, n: InAten("polygamma", (n, self)),
     promote="float",
     dtypes="bool int float",

@@ -22,21 +22,12 @@ def python_name(op: Op, argument: Argument) -> str:
     """The parameter's name in Python: `self` is `input` in functions, but for lists."""
     if argument.is_list:
         return argument.name
-    known = NAMES.get((op.name, argument.name))
-    if known is not None:
-        return known
-    return {"self": "input", "from": "from_", "lambda": "lambda_"}.get(argument.name, argument.name)
+    known = op.python_names.get(argument.name)
+    return known or PYTHON_NAMES.get(argument.name, argument.name)
 
 
-NAMES = {
-    ("linalg_cholesky_ex", "A"): "input", ("linalg_eigh", "A"): "input",
-    ("linalg_eigvalsh", "A"): "input", ("linalg_ldl_factor_ex", "A"): "input",
-    ("linalg_solve_triangular", "A"): "input", ("vector_norm", "self"): "x",
-    ("special_airy_ai", "self"): "x", ("special_spherical_bessel_j0", "self"): "x",
-    ("special_scaled_modified_bessel_k0", "self"): "x",
-    ("special_scaled_modified_bessel_k1", "self"): "x",
-}  # fmt: skip
-"""Parameters that are called otherwise than in the schema."""
+PYTHON_NAMES = {"self": "input", "from": "from_", "lambda": "lambda_"}
+"""Parameters of schemas that functions call otherwise, where a row does not say how."""
 
 
 def takes_size_list(op: Op) -> bool:
@@ -78,7 +69,7 @@ def signature_text(op: Op, extra: str = "", *, earlier: bool = True) -> str:
 
 def earlier_numbers(op: Op) -> list[str]:
     """The numbers that an earlier form of a row takes by position: see `earlier_forms`."""
-    if op.namespace or op.name not in EARLIER:
+    if not op.earlier:
         return []
     return [a.name for a in op.schema.arguments if a.keyword_only and a.type == "Scalar"]
 
@@ -86,10 +77,6 @@ def earlier_numbers(op: Op) -> list[str]:
 def earlier_parameters(op: Op) -> list[str]:
     """Names of further parameters, so that earlier forms bind."""
     return [f"earlier{place + 1}" for place in range(len(earlier_numbers(op)))]
-
-
-EARLIER = ("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "addbmm", "baddbmm")
-"""Rows that once took their numbers by position."""
 
 
 def defaults(op: Op) -> dict[str, Any]:

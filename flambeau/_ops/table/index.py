@@ -64,9 +64,6 @@ is_signed is_storage is_tensor isclose numel result_type typename
     "cuda.dispatch": "",
     "cuda.generators": "",
     "cuda.gradients": "",
-    "cuda.host": "",
-    "cuda.mismatch": "",
-    "cuda.pointwise": "",
     "cuda.quick": "",
     "cuda.softmaxes": "",
     "cuda.table": "",
@@ -330,16 +327,12 @@ special.shifted_chebyshev_polynomial_w special.sinc special.spherical_bessel_j0 
 special.zeta
 """,
     "transforms.batch_rules": "",
-    "transforms.batched_call": "",
     "transforms.batched_factories": "",
-    "transforms.batching": "",
     "transforms.dispatched_factories": "",
     "transforms.dispatched_methods": "",
     "transforms.dispatching": "",
-    "transforms.expressions": "",
     "transforms.levels": "",
     "transforms.meta": "",
-    "transforms.tangents": "",
     "views.basic": """
 _view_dtype _view_other alias broadcast_to diagonal expand permute select slice squeeze swapaxes
 swapdims t transpose unfold unsqueeze view
@@ -573,7 +566,19 @@ ALIASES = {
     "true_divide": "div",
 }
 
-ELEMENTWISE = """
+FACTS = {
+    "any_entries": "_conj_physical neg",
+    "builtin": """
+adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d conv2d conv3d
+conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity gelu hardshrink
+linear log_sigmoid one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu
+scaled_dot_product_attention softplus softshrink
+""",
+    "distinct_entries": """
+abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf
+log1p nan_to_num rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh trunc
+""",
+    "elementwise": """
 _attention_open_weights _attention_slope _attention_weights _celu _clamp_both _clamp_both_tensors
 _clamp_high _clamp_high_tensor _clamp_low _clamp_low_tensor _complex _conj_physical _div_floor
 _div_trunc _gelu _gelu_grad _gelu_tanh _gelu_tanh_slope _kept_scaled _log_sigmoid_slope _logit
@@ -598,7 +603,35 @@ special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u
 special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w
 special_spherical_bessel_j0 special_xlog1py special_zeta sqrt square sub tan tanh threshold trunc
 where xlogy zeros_like
-"""
+""",
+    "fused": """
+abs add addcdiv addcmul ceil celu clamp clamp_max clamp_min cos div elu eq erf exp expm1 floor ge
+gelu gt hardsigmoid hardswish hardtanh layer_norm le leaky_relu lerp log log10 log1p log2
+log_sigmoid log_softmax logical_and logical_not logical_or lt masked_fill maximum mean minimum
+mish mul native_layer_norm ne neg pow reciprocal relu relu6 rms_norm rsqrt rsub selu sigmoid sign
+silu sin softmax softplus sqrt square sub sum tanh where
+""",
+    "may_give_input": """
+alpha_dropout atleast_1d atleast_2d atleast_3d broadcast_tensors cartesian_prod conj_physical
+dropout einsum feature_alpha_dropout feature_dropout histogramdd meshgrid sum_to_size type_as
+unsafe_chunk unsafe_split unsafe_split_with_sizes
+""",
+    "regular": """
+_as_strided _conj _imag _neg_view _real _view_as_real abs add addcmul addmm alias baddbmm
+bitwise_and bitwise_not bitwise_or bmm cat chunk clamp clamp_max clamp_min clone conv1d conv2d
+conv3d cos detach diagonal einsum elu embedding eq exp expand expand_as flatten full full_like
+gather ge gelu gt hardsigmoid hardswish hardtanh index_select isfinite isinf isnan isneginf
+isposinf isreal layer_norm le leaky_relu lerp linear log_softmax logical_and logical_not
+logical_or logical_xor lt masked_fill matmul maximum mean minimum mm mul mv narrow ne neg new_ones
+new_zeros ones ones_like permute relu reshape rsub select sigmoid signbit silu sin slice softmax
+softplus split split_with_sizes square squeeze stack sub sum t tanh transpose tril triu type_as
+unbind unfold unsafe_split unsafe_split_with_sizes unsqueeze view view_as_complex where zeros
+zeros_like
+""",
+    "undetermined": """
+empty empty_like empty_strided gumbel_softmax new_empty new_empty_strided
+""",
+}
 
 SETTABLE = "imag real"
 

@@ -50,7 +50,7 @@ def _quick_lines(op: Op, names: list[str]) -> list[str]:
     if op.name not in REPEATABLE:
         checks += [f"            if not {first}._data.flags.c_contiguous:",
                    f"                inplace.check_overlap(({listed},))"]  # fmt: skip
-    if op.name in APART:
+    if writes_along_a_dim(op):
         checks.append(f"            inplace.check_apart(({listed},))")
     return [
         f"        if {first}._root is None and not ({' or '.join(flags)} or watch.results",
@@ -62,11 +62,10 @@ def _quick_lines(op: Op, names: list[str]) -> list[str]:
     ]
 
 
-APART = frozenset(
-    ("index_add", "index_copy", "index_fill", "index_reduce", "scatter", "scatter_add",
-     "scatter_reduce")
-)  # fmt: skip
-"""Rows whose operands may not lie in the memory that they write to."""
+def writes_along_a_dim(op: Op) -> bool:
+    """Whether a row writes where an index along a dim says: `index_add`, `scatter` and their like,
+    whose operands may not lie in the memory that they write to."""
+    return bool(op.write) and {"dim", "index"} <= {a.name for a in op.schema.arguments}
 
 
 REPEATABLE = frozenset(("fill", "zero", "masked_fill", "index_fill", "index_put"))
@@ -86,7 +85,7 @@ class KernelInplace:
         self.plain = dispatch.Plain(op) if op.kind != "composite" else positional(op)
         self.write = choice.guarded(write_function(op), True) if op.write else None
         self.repeatable = op.name in REPEATABLE
-        self.apart = op.name in APART
+        self.apart = writes_along_a_dim(op)
         self.needs_before = bool(written.backward) and Plan(written).uses_self()
         names = [argument.name for argument in op.schema.arguments]
         self.dtype_at = names.index("dtype") - 1 if op.follows_out else -1

@@ -47,6 +47,11 @@ def module_of_rows(name: str) -> str:
     return "" if short == name or short.startswith("table.") else short
 
 
+def modules_of(name: str) -> list[str]:
+    """The modules that hold rows of a public name: their package is its family."""
+    return _modules_of.get(name, [])
+
+
 def is_indexed(name: str) -> bool:
     """Whether the index has a public name."""
     return name in _modules_of

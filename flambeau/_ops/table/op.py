@@ -63,7 +63,41 @@ UNKNOWN = "unknown"
 """What `shape=` says where numbers decide on the shape of a result."""
 
 
-class Op:
+class Further:
+    """What few rows say, by further words, with what holds for the others."""
+
+    # What PyTorch calls its kernel on GPUs where that is not deterministic, and a condition on the
+    # arguments if it is for some only: see `_ops/cuda/deterministic.py`.
+    nondeterministic: str | tuple[str, Callable[[tuple[Any, ...]], bool]] = ""
+    # Tensors of several devices in one call: "any" for rows that copy, or ask for sizes alone;
+    # "numbers" for those that, like the pointwise ones, read 0-dim CPU tensors on a GPU as numbers;
+    # "asked" for composites whose tensors PyTorch looks at before any kernel does; "attention",
+    # "mask", "first factor" and "bounds" where errors are worded otherwise: see
+    # `_ops/cuda/mismatch.py`.
+    devices: str = ""
+    device_check: str = ""  # the kernel in which PyTorch looks at devices, where not of the name
+    complex_half: bool = False  # whether PyTorch has it for complex32 on processors
+    bare: bool = False  # of composites: whether the function is the body itself: see `renamed`
+    earlier: bool = False  # whether its numbers may be given by position, as they once were
+    python_names: dict[str, str] = {}  # noqa: RUF012  (parameters called otherwise than in schemas)
+    # Who writes to `out=` in PyTorch, and refuses operands that require grad: the name of an
+    # operator, after "aten::" where that has no formula for writing elsewhere; "copy_" where the
+    # result is computed first and then copied: see `out_learning`.
+    out_writer: str = ""
+    # Whether PyTorch's function of `nn.functional` is the operator itself, no program in Python.
+    builtin: bool = False
+    # What the optimiser of scripts asks:
+    fused: bool = False  # whether kernels of several operators may hold it
+    regular: bool = False  # whether its slope is finite where its operands are: see `is_regular`
+    undetermined: bool = False  # whether operands leave results open, though nothing is drawn
+    may_give_input: bool = False  # whether it may give an operand back, unlike what its schema says
+    between_kernels: bool = False  # of rows that are not fused: whether they may run between
+    # Of functions that are 0 at 0: whether PyTorch has them for sparse tensors, whose entries they
+    # change: in place of "distinct" entries only, or of "any", as it is linear.
+    sparse_entries: str = ""
+
+
+class Op(Further):
     """One row of the operator table."""
 
     module: str  # the module of rows that it stands in
@@ -102,7 +136,7 @@ class Op:
                  batch: str | tuple[int | None, ...] | Folded | Callable[..., Any] | None = None,
                  shape: str | Callable[..., Any] | None = None,
                  decomposition: Callable[..., Any] | None = None,
-                 aten: Callable[..., InAten] | None = None,
+                 aten: Callable[..., InAten] | None = None, **further: Any
                  ) -> None:  # fmt: skip
         self.text = schema
         head = schema[: schema.index("(")]
@@ -170,6 +204,10 @@ class Op:
         # tensors of half types, as in products and quotients, or is rounded to the half type. By
         # default what the schema calls a Tensor is rounded, and a Scalar is not.
         self.exact_number = exact_number
+        for word, value in further.items():
+            if word not in Further.__annotations__:
+                raise TypeError(f"{schema}: no word {word!r} for a row")
+            setattr(self, word, value)
 
     def _refusals(self) -> Backward:
         """Where formulas would be: an operator without derivative records its calls, too."""
@@ -192,6 +230,11 @@ class Op:
         if it has no other operands, as the addend of `addmm`."""
         tensors = tuple(a.name for a in self.schema.arguments if a.is_tensor)
         return self.declared_linear or (self.factors if tensors == self.factors else ())
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether its slope is finite where its operands are: views, and what has no slope, too."""
+        return self.regular or self.kind == "view" or self.promote == "bool"
 
     def check(self) -> None:
         """Formulas may only name what exists; called when the operator is first built."""

@@ -121,7 +121,7 @@ def is_operand(argument: Any) -> bool:
 def supports(op: Op, element: dt.dtype) -> bool:
     """Whether a row is defined for an element type; `dtypes` lists bool, int, float, complex."""
     if element is dt.complex32:
-        return op.name in COMPLEX_HALF_OPS or op.full_name in COMPLEX_HALF_OPS
+        return op.complex_half
     if "float8" in element.name or element.name in ("uint16", "uint32", "uint64"):
         return op.name in STORAGE_OPS
     if not op.dtypes:
@@ -131,12 +131,6 @@ def supports(op: Op, element: dt.dtype) -> bool:
 
 
 STORAGE_OPS = frozenset(("eq", "ne"))
-COMPLEX_HALF_OPS = frozenset((
-    "add", "sub", "mul", "neg", "abs", "_conj_physical", "sgn", "eq", "ne", "positive", "addcmul",
-    "isnan", "isfinite", "isinf", "isreal", "rsub",
-    "pow.Tensor_Scalar", "pow.Scalar",
-))  # fmt: skip
-"""The operators that PyTorch has for complex32 on processors."""
 
 
 def refusal(op: Op, element: dt.dtype) -> Exception:

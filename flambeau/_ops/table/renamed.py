@@ -4,7 +4,8 @@
 
 Other rows read them in their generated functions, and explain there what goes wrong. A composite is
 its own body; one that has a `dim`, or is not called in every step of a model, gets a function
-around it, except in `nn.functional`, where torch's own are written in Python, too.
+around it, except in `nn.functional`, where torch's own are written in Python, too. Rows say `bare=`
+that are called in every step of a model, or take anything: they look at types themselves.
 """
 
 from __future__ import annotations
@@ -22,21 +23,6 @@ from flambeau._ops.table.recording import compile_function
 Function = Callable[..., Any]
 
 
-BARE = frozenset(
-    """as_tensor asarray clamp conv1d conv2d conv3d conv_transpose1d conv_transpose2d
-    conv_transpose3d detach detach_ div eig einsum embedding_bag empty empty_like
-    expand_as eye flatten full full_like get_device imag is_complex is_conj
-    is_distributed is_floating_point is_inference is_neg is_same_size is_signed
-    is_storage is_tensor layer_norm lstsq matmul matrix_rank max meshgrid min new_empty
-    new_full new_ones new_tensor new_zeros numel ones_like rand_like randn_like randperm
-    ravel real reshape reshape_as resolve_conj resolve_neg result_type rsub solve
-    sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor
-    sparse_csr_tensor symeig t_copy type_as typename view_as where zeros_like""".split()
-)
-"""Composites that are their bodies: those of every step of a model, and those that take anything.
-They look at types themselves."""
-
-
 def public_function(op: Op, body: Function) -> Function:
     """A function that takes `axis` for `dim`, and so on, and explains errors by the types of the
     arguments; the body where neither is asked for."""
@@ -46,7 +32,7 @@ def public_function(op: Op, body: Function) -> Function:
     given = [name for name in names if name in parameters]
     kinds = {parameter.kind for parameter in parameters.values()}
     loose = Parameter.VAR_POSITIONAL in kinds or Parameter.VAR_KEYWORD in kinds
-    if op.namespace in WITHOUT_TYPES or (not given and op.public in BARE):
+    if op.namespace in WITHOUT_TYPES or (not given and op.bare):
         return body
     if loose:
         return _around_loose(op, body)

@@ -13,6 +13,7 @@ import importlib
 import re
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from flambeau._tensor.tensor import Tensor, constructors
 FOLDER = Path(__file__).parent
 HEAD = "Which module holds which name. Written by `python -m flambeau._ops.table.write_index`."
 HOLDS_ROWS = re.compile(
-    r"^from flambeau\._ops\.table\.(op|rows|writers) import"
+    r"^from flambeau\._ops\.table\.(op|rows|writers) import (?!Op$)"
     r"|^from flambeau\._ops\.table import [^#\n]*\bop\b"
     r"|^from flambeau\._tensor\.tensor import [^#]*?\b(method|provides|constructors)\b",
     re.MULTILINE,
@@ -113,7 +114,7 @@ def text() -> str:
         f'"""{HEAD}"""\n',
         _table("NAMES", found.names), _table("ATTRIBUTES", found.attributes),
         _table("PROVIDES", found.provides), _aliases(),
-        f"ELEMENTWISE = {_words(_elementwise())}\n", f"SETTABLE = {_words(found.settable)}\n",
+        _table("FACTS", _facts()), f"SETTABLE = {_words(found.settable)}\n",
         f"MISSING = {_words(missing)}\n",
     ]  # fmt: skip
     return "\n".join(parts)
@@ -132,9 +133,22 @@ def _aliases() -> str:
     return "\n".join(["ALIASES = {", *lines, "}", ""])
 
 
-def _elementwise() -> set[str]:
-    """Rows whose results have an element for each element of the operands as broadcast."""
-    return {op.name for op in table.REGISTRY.values() if op.elementwise}
+FACTS: dict[str, Callable[[table.Op], bool]] = {
+    "any_entries": lambda op: op.sparse_entries == "any",
+    "builtin": lambda op: op.builtin,
+    "distinct_entries": lambda op: op.sparse_entries == "distinct",
+    "elementwise": lambda op: op.elementwise,
+    "fused": lambda op: op.fused,
+    "may_give_input": lambda op: op.may_give_input,
+    "regular": lambda op: op.is_regular,
+    "undetermined": lambda op: op.undetermined,
+}
+"""What is asked of all rows at once, without importing them: see `op.Op` and `op.Further`."""
+
+
+def _facts() -> dict[str, set[str]]:
+    rows = table.REGISTRY.values()
+    return {fact: {op.name for op in rows if holds(op)} for fact, holds in FACTS.items()}
 
 
 def _words(words: set[str]) -> str:

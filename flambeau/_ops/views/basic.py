@@ -76,6 +76,7 @@ def slice_(data: np.ndarray, dim: int, start: int | None, end: int | None,
 
 @view(
     "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+    between_kernels=True,
     backward={
         "self": lambda grad, dim0, dim1: grad.transpose(dim0, dim1),
     },
@@ -106,7 +107,7 @@ alias("swapaxes", "transpose")
 alias("swapdims", "transpose")
 
 
-@view("t(Tensor(a) self) -> Tensor(a)", node="TBackward0",
+@view("t(Tensor(a) self) -> Tensor(a)", between_kernels=True, node="TBackward0",
       batch=lambda self: self.transpose(0, 1) if self.dim() == 2 else ops.alias(self),
       backward={"self": lambda grad: grad.t()})  # fmt: skip
 def t(data: np.ndarray) -> np.ndarray:
@@ -164,6 +165,7 @@ def inverse_permutation(dims: Sequence[int]) -> list[int]:
 
 @view(
     "view(Tensor(a) self, int[] size) -> Tensor(a)",
+    between_kernels=True,
     function=False,
     fallback="_view_other",
     backward={
@@ -197,6 +199,7 @@ def view_(data: np.ndarray, size: Sequence[int]) -> np.ndarray:
 
 @view(
     "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+    between_kernels=True,
     public="_view_dtype",
     function=False,
     method=False,
@@ -287,6 +290,7 @@ def _as_type(data: np.ndarray, numpy_dtype: Any, shape: Any, strides: Any) -> np
 
 @view(
     "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
+    between_kernels=True,
     function=False,
     backward={"self": lambda grad, self_shape: ops.sum_to_size(grad, self_shape)},
 )

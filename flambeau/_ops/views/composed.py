@@ -23,7 +23,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.graph import OutputNode
 
 
-@composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
+@composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", bare=True, function=False)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """`view` in the shape of another tensor.
 
@@ -35,7 +35,11 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
     return ops.view(self, _shape_of("view_as", other))  # type: ignore[no-any-return]
 
 
-@composite("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
+@composite(
+    "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    bare=True,
+    function=False,
+)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """`reshape` in the shape of another tensor.
 
@@ -47,7 +51,9 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return ops.reshape(self, _shape_of("reshape_as", other))  # type: ignore[no-any-return]
 
 
-@composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
+@composite(
+    "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", regular=True, bare=True, function=False
+)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """`expand` to the shape of another tensor.
 
@@ -66,7 +72,7 @@ def _shape_of(name: str, other: Any) -> tuple[int, ...]:
     return other._data.shape
 
 
-@composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)")
+@composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)", regular=True)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` positions along a dim from `start` on.
 
@@ -94,7 +100,11 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return ops.slice(input, dim, start, start + length)  # type: ignore[no-any-return]
 
 
-@composite("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
+@composite(
+    "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+    regular=True,
+    bare=True,
+)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from `start_dim` to `end_dim` as one; the tensor itself if that is one dim.
 
@@ -147,7 +157,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return ops.view(input, (*shape[:dim], *sizes, *shape[dim + 1 :]))  # type: ignore[no-any-return]
 
 
-@composite("ravel(Tensor(a) self) -> Tensor(a)")
+@composite("ravel(Tensor(a) self) -> Tensor(a)", bare=True)
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dim: a view where possible.
 
@@ -374,6 +384,10 @@ COPIES = {
 """Views that have a form `<name>_copy`, which returns new memory: arguments, what they give."""
 
 
+DERIVED = ("split", "split_with_sizes", "unbind", "view_as_complex")
+"""Those whose copies have a formula in PyTorch for writing elsewhere."""
+
+
 IMPROVE = (
     "(Could this error message be improved?  If so, please report an enhancement request to "
     "PyTorch.)"
@@ -397,7 +411,9 @@ def _copy_of_view(name: str, given: str, printed: str) -> None:
         f"torch.{name}_copy({given})",
         printed,
     )
-    row = composite(f"{name}_copy(Tensor self) -> Tensor", method=False, out_type=EXACT)
+    refuser = "" if name in DERIVED else f"aten::{name}_copy"
+    row = composite(f"{name}_copy(Tensor self) -> Tensor", method=False, out_type=EXACT,
+                    out_writer=refuser, bare=name == "t")  # fmt: skip
     function_row = row(function)
 
 

@@ -72,6 +72,7 @@ def select_scatter(data: np.ndarray, source: np.ndarray, dim: int, index: int) -
 @kernel(
     "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, "
     "int step=1) -> Tensor",
+    out_writer="aten::slice_scatter",
     batch="dims",
     out=True,
     out_type=EXACT,

@@ -171,7 +171,7 @@ def _chunk(input: Tensor, chunks: int, dim: int, pieces: Any, pieces_of_sizes: A
     return pieces(input, size, dim)
 
 
-@composite("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")
+@composite("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", regular=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """At most `chunks` pieces of equal size; the last may be smaller.
 
@@ -187,6 +187,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
 
 @view(
     "unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]",
+    may_give_input=True,
     public="_unsafe_split",
     method=False,
     function=False,
@@ -201,6 +202,7 @@ def unsafe_split_(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarra
 
 @view(
     "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    may_give_input=True,
     public="_unsafe_split_with_sizes",
     method=False,
     function=False,
@@ -252,7 +254,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> An
     return _unrelated(ops._unsafe_split_with_sizes(input, split_sizes, dim))
 
 
-@composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
+@composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", may_give_input=True)
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """`chunk` whose pieces may be written to, if the tensor is not used again.
 
@@ -276,7 +278,9 @@ def _cuts(length: int, sections: int) -> list[int]:
     return [part * size + min(part, longer) for part in range(1, sections)]
 
 
-@composite("tensor_split(Tensor(a -> *) self, int[] indices_or_sections, int dim=0) -> Tensor(a)[]")
+@composite(
+    "tensor_split(Tensor(a -> *) self, int[] indices_or_sections, int dim=0) -> Tensor(a)[]",
+)
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *,
                  sections: Any = None, indices: Any = None,
                  tensor_indices_or_sections: Any = None) -> Any:  # fmt: skip

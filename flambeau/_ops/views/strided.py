@@ -457,7 +457,7 @@ def resize_memory(target: Tensor, size: tuple[int, ...], strides: Sequence[int])
 
 @composite(
     "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? "
-    "memory_format=None) -> Tensor(a!)"
+    "memory_format=None) -> Tensor(a!)",
 )
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the size of another tensor.

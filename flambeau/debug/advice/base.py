@@ -63,6 +63,10 @@ class Topic:
     operators: tuple[str, ...] = ()
     """Names of the operators whose calls `operator` gets; ("*",) for all."""
 
+    def wants(self, name: str) -> bool:
+        """Whether `operator` gets the calls of an operator."""
+        return name in self.operators or "*" in self.operators
+
     def __init__(self, found: Callable[..., Finding | None]) -> None:
         self._found = found
 

@@ -7,15 +7,12 @@ from typing import Any, NamedTuple
 from flambeau._tensor.tensor import Tensor
 from flambeau.debug.advice.base import Call, Topic, kind
 from flambeau.debug.advice.origins import Origin
+from flambeau.debug.advice.rows import is_elementwise, is_pairwise, is_reduction
 
-PAIRWISE = ("add", "sub", "rsub", "mul", "div", "pow", "maximum", "minimum", "eq", "ne", "lt", "le",
-            "gt", "ge", "mse_loss", "smooth_l1_loss", "huber_loss")  # fmt: skip
 ON_PURPOSE = frozenset((
     "unsqueeze", "view", "expand", "permute", "unflatten", "arange", "index", "as_strided",
 ))  # fmt: skip
 """Operators that give a tensor its shape: who calls them knows it."""
-REDUCTIONS = ("sum", "mean", "max", "min", "amax", "amin", "std", "var", "linalg.vector_norm",
-              "norm", "prod")  # fmt: skip
 
 
 class Spread(NamedTuple):
@@ -31,7 +28,10 @@ class BroadcastTwice(Topic):
     """`pred - target` with shapes [n, 1] and [n]: n x n differences, where n were meant."""
 
     title = "both operands broadcast"
-    operators = PAIRWISE
+
+    def wants(self, name: str) -> bool:
+        """Operators of two operands that broadcast."""
+        return is_pairwise(name)
 
     def operator(self, call: Call) -> None:
         """Look at the shapes, and whether somebody wanted them."""
@@ -68,17 +68,10 @@ def wanted(origin: Origin | None) -> bool:
     while origin is not None:
         if origin.name in ON_PURPOSE:
             return True
-        keeps = origin.name in ELEMENTWISE or origin.name in PAIRWISE
-        if not keeps:
-            return origin.name in REDUCTIONS and len(origin.shape) > 1
+        if not (is_elementwise(origin.name) or is_pairwise(origin.name)):
+            return is_reduction(origin.name) and len(origin.shape) > 1
         origin = origin.first
     return False
-
-
-ELEMENTWISE = frozenset((
-    "abs", "square", "neg", "exp", "log", "sqrt", "sigmoid", "tanh", "relu", "clamp", "clamp_low",
-    "clamp_high", "to_copy", "clone", "reciprocal", "rsqrt", "sign", "sin", "cos", "detach",
-))  # fmt: skip
 
 
 class ReducedBroadcast(Topic):
@@ -96,7 +89,7 @@ class ReducedBroadcast(Topic):
         if origin.shape == spread.shape:
             origin.spread = origin.spread or spread
             return
-        if call.name not in REDUCTIONS or origin.shape:
+        if not is_reduction(call.name) or origin.shape:
             return
         number = spread.shape[-1]
         text = (f"{call.name}() without dim over {list(spread.shape)}, which {list(spread.left)} "

@@ -10,19 +10,13 @@ from flambeau._core.dtype import bfloat16, float16
 from flambeau._tensor.tensor import Tensor
 from flambeau.debug.advice.base import Call, Topic, kind
 from flambeau.debug.advice.loops import in_loop, key_of
+from flambeau.debug.advice.rows import is_elementwise, is_loss, is_wide
 from flambeau.debug.places import Line
 
 HALF = float16.numpy_dtype
 HALVES = (HALF, bfloat16.numpy_dtype)
-LOSSES = (
-    "mse_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "kl_div",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "poisson_nll_loss",
-)  # fmt: skip
-WIDE = (
-    "exp", "pow", "square", "mul", "sum", "prod", "cumsum", "linalg.vector_norm", "norm",
-    "logsumexp", "expm1", "cosh", "sinh", "div", "reciprocal", *LOSSES,
-)  # fmt: skip
-"""Operators whose results leave float16's range soonest; autocast on a GPU does most in float32."""
+ARITHMETIC = ("div", "mul", "square")
+"""Operators that autocast leaves in float16, whose results leave its range."""
 LARGEST = 65504
 
 
@@ -30,7 +24,10 @@ class HalfRange(Topic):
     """A loss in float16 while training, and results that leave the range of float16."""
 
     title = "float16"
-    operators = WIDE
+
+    def wants(self, name: str) -> bool:
+        """Operators whose results leave float16's range soonest."""
+        return name in ARITHMETIC or is_loss(name) or is_wide(name)
 
     def operator(self, call: Call) -> None:
         """Look at calls whose first operand is in float16, and was not cast by autocast."""
@@ -41,7 +38,7 @@ class HalfRange(Topic):
         if lost:
             text = (f"{call.name} of {kind(first)} made {lost} inf of finite numbers: float16 ends "
                     f"at {LARGEST:,}")  # fmt: skip
-        elif call.name in LOSSES and result.requires_grad and result._data.dtype == HALF:
+        elif is_loss(call.name) and result.requires_grad and result._data.dtype == HALF:
             text = (f"{call.name} of {kind(first)} is computed in float16, outside of autocast: it "
                     "has three digits, and small gradients are 0")  # fmt: skip
         else:
@@ -67,9 +64,14 @@ def overflows(call: Call) -> int:
     given = [value._data for value in call.values if isinstance(value, Tensor)]
     if not all(np.isfinite(part).all() for part in given):
         return 0
-    if call.name in ("div", "reciprocal") and any((part == 0).any() for part in given):
-        return 0
-    return int(np.isinf(data).sum())
+    ends = np.isinf(data)
+    if is_elementwise(call.name):
+        ends &= ~np.isin(np.broadcast_to(given[-1], data.shape), POLES)
+    return int(ends.sum())
+
+
+POLES = (-1, 0, 1)
+"""Where elementwise functions are infinite whatever the type: `log(0)`, `1 / 0`, `erfinv(1)`."""
 
 
 ENOUGH = 8

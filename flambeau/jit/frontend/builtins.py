@@ -11,9 +11,10 @@ import warnings
 from collections import OrderedDict
 from typing import Any
 
-from flambeau._ops.table import namespace
+from flambeau._ops.table import index, namespace
 from flambeau.jit.operators import table
 from flambeau.jit.operators.builtin_functions import builtin_functions
+from flambeau.jit.operators.naming import with_fact
 
 MATH = (
     "ceil copysign erf erfc exp expm1 fabs floor gamma lgamma log log10 log1p pow sqrt isnan asinh "
@@ -50,17 +51,18 @@ PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_", "sparse":
 RENAMED = {"aten::sparse_spdiags": "aten::_spdiags", "aten::sparse_spsolve": "aten::_spsolve",
            "aten::logsigmoid": "aten::log_sigmoid",
            "aten::_segment_reduce": "aten::segment_reduce"}  # fmt: skip
-FUNCTIONAL = frozenset(
-    """adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d
-    conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity elu_
-    gelu hardshrink hardtanh_ leaky_relu_ linear logsigmoid native_channel_shuffle one_hot
-    pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ rrelu_
-    scaled_dot_product_attention selu_ softplus softshrink threshold_""".split()
-)
-"""Functions of `torch.nn.functional` that are operators; the others are programs."""
 PROGRAMS = frozenset("cdist lu norm stft tensordot unique unique_consecutive".split())
 """Functions of `torch` that are programs of `torch.functional`, not operators."""
 AUTOGRAD = {"grad": "aten::grad", "backward": "aten::backward"}
+
+
+def is_functional(name: str) -> bool:
+    """Whether a function of `torch.nn.functional` is an operator, as its row says; the others are
+    programs. Functions that write in place are operators."""
+    aten = f"aten::{name}"
+    names = {RENAMED.get(aten, aten), f"aten::{index.ALIASES.get(f'nn.functional.{name}')}"}
+    is_written = name.endswith("_") and not name.startswith("_")
+    return is_written or not names.isdisjoint(with_fact("builtin"))
 
 
 def _jit_name(function: Any) -> str:
@@ -92,7 +94,7 @@ def builtin_name(function: Any) -> str | None:
     if not isinstance(module, str) or not isinstance(name, str):
         return None
     if module == "flambeau.nn.functional":
-        if name in FUNCTIONAL:
+        if is_functional(name):
             return _known(f"aten::{name}")
         if _attribute(sys.modules["flambeau"], name) is not function:
             return None
@@ -125,7 +127,7 @@ def _of_row(function: Any) -> str | None:
         if known is not function or name in PROGRAMS:
             continue
         space, _, short = name.rpartition(".")
-        if not space or (space == "nn.functional" and short in FUNCTIONAL):
+        if not space or (space == "nn.functional" and is_functional(short)):
             return _known(f"aten::{short}")
     return None
 

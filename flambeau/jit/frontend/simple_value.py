@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
+from flambeau._core.dtype import CASTS
 from flambeau.jit.frontend.sugar import SugaredValue
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import Function
@@ -239,11 +240,7 @@ def _refuse_new(where: SourceRange, type: T.ClassType, name: str) -> NoReturn:
     )  # fmt: skip
 
 
-CAST_DTYPES = {
-    "byte": "uint8", "char": "int8", "double": "float64", "float": "float32", "half": "float16",
-    "int": "int32", "long": "int64", "short": "int16", "bool": "bool", "bfloat16": "bfloat16",
-    "cfloat": "complex64", "cdouble": "complex128",
-}  # fmt: skip
+CAST_DTYPES = {name: element.name for name, element in CASTS.items() if name != "chalf"}
 """Methods of tensors that convert: `x.float()`."""
 
 

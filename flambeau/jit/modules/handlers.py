@@ -10,7 +10,7 @@ from typing import Any
 from flambeau._ops.table.namespace import Namespace
 from flambeau._ops.table.op import Op
 from flambeau.jit import markers
-from flambeau.jit.frontend.builtins import FUNCTIONAL, PROGRAMS, RENAMED, builtin_name
+from flambeau.jit.frontend.builtins import PROGRAMS, RENAMED, builtin_name, is_functional
 from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue
 from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler
 from flambeau.jit.ir import types as T
@@ -73,7 +73,7 @@ def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
     """A function of flambeau's own: the body of a row, what bodies call, or an operator."""
     if value is markers.is_tracing:
         return FunctionValue(row_programs.helper(value))
-    if place == "torch.nn.functional" and name in FUNCTIONAL:
+    if place == "torch.nn.functional" and is_functional(name):
         return operator(name)
     if place == "torch.nn.functional":
         of_row = row_programs.program(f"nn.functional.{name}")

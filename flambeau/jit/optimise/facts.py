@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flambeau.jit.ir.graph import Node, Value
+from flambeau.jit.operators.naming import with_fact
 from flambeau.jit.passes.effects import has_side_effects, is_random
 
 PURE = frozenset(
@@ -12,9 +13,7 @@ PURE = frozenset(
 )
 """Kinds outside of `aten` that do not write. Attributes are read among them: what sets one,
 or calls a method that may, is not pure, so that nothing that is moved passes it."""
-UNLIKE = frozenset(
-    "empty empty_like new_empty empty_strided new_empty_strided wait gumbel_softmax".split()
-)
+UNDETERMINED = with_fact("undetermined") | {"aten::wait"}
 """Operators beside the random ones whose results are not settled by their inputs."""
 
 
@@ -40,7 +39,7 @@ def is_pure(node: Node) -> bool:
     """
     if node.kind in PURE:
         return all(is_pure(inner) for block in node.blocks for inner in block)
-    if not node.kind.startswith("aten::") or name_of(node) in UNLIKE:
+    if not node.kind.startswith("aten::") or node.kind in UNDETERMINED:
         return False
     return not (has_side_effects(node) or is_random(node) or writes(node))
 

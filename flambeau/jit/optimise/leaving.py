@@ -11,27 +11,21 @@ same only where zeros stay zeros: through slopes that are finite.
 from __future__ import annotations
 
 from flambeau.jit.ir.graph import Block, Node, Value
+from flambeau.jit.operators.naming import with_fact
 from flambeau.jit.optimise import facts
 from flambeau.jit.optimise.loops import CollectingLoop
 from flambeau.jit.passes.alias import AliasInfo
 
-REGULAR = frozenset(
-    "matmul mm bmm mv addmm linear baddbmm einsum conv1d conv2d embedding add sub rsub mul neg "
-    "tanh sigmoid relu leaky_relu elu gelu silu hardtanh hardsigmoid hardswish softplus softmax "
-    "log_softmax layer_norm clamp clamp_min clamp_max where masked_fill lerp addcmul maximum "
-    "minimum abs exp sin cos square sum mean select slice view reshape t transpose permute "
-    "unsqueeze squeeze expand expand_as chunk split split_with_sizes cat stack narrow unbind "
-    "flatten contiguous clone detach to type_as float double __getitem__ index_select gather "
-    "zeros_like ones_like zeros ones full full_like new_zeros new_ones eq ne lt le gt ge "
-    "logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not triu tril".split()
-)
+REGULAR = with_fact("regular")
 """Operators whose slopes are finite where what they read is."""
+METHODS = ("__getitem__", "contiguous", "double", "float", "to")
+"""Methods of tensors of which the same is true."""
 
 
 def is_regular(node: Node) -> bool:
     """Whether a node makes no gradient that is not zero from zeros, for finite values."""
     name = facts.name_of(node)
-    if not node.kind.startswith("aten::") or name in REGULAR:
+    if not node.kind.startswith("aten::") or node.kind in REGULAR or name in METHODS:
         return True
     if not any("Tensor" in str(value.type) for value in node.outputs):
         return True

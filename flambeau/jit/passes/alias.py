@@ -16,6 +16,7 @@ from functools import cache
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import FunctionSchema, Parameter
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
+from flambeau.jit.operators.naming import with_fact
 from flambeau.jit.passes.effects import SIDE_EFFECTS, has_side_effects, is_mutable, is_random
 from flambeau.jit.passes.places import Place, Places, kinds_of
 
@@ -25,11 +26,7 @@ SAME = frozenset(("prim::unchecked_cast", "prim::unchecked_unwrap_optional",
 MAKE = frozenset(("prim::ListConstruct", "prim::TupleConstruct", "prim::DictConstruct",
                   "prim::TupleSlice"))  # fmt: skip
 TAKE = frozenset(("prim::TupleUnpack", "prim::TupleIndex", "prim::ListUnpack", "prim::GetAttr"))
-MAY_GIVE_INPUTS = frozenset(f"aten::{name}" for name in (
-    "type_as atleast_1d atleast_2d atleast_3d broadcast_tensors cartesian_prod conj_physical "
-    "dropout alpha_dropout feature_dropout feature_alpha_dropout meshgrid sum_to_size einsum "
-    "unsafe_chunk unsafe_split unsafe_split_with_sizes histogramdd".split()
-))  # fmt: skip
+MAY_GIVE_INPUTS = with_fact("may_give_input")
 """Operators that may give an input back, or a view of it, though their schemas do not say so."""
 CALLS = SIDE_EFFECTS | {"prim::fork", "aten::wait", "prim::Closure"}
 """Whatever they are handed may be kept, written to and returned."""

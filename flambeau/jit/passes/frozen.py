@@ -10,11 +10,8 @@ from flambeau._core import promotion
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir.graph import Graph, Node, Value
 from flambeau.jit.passes.dead_code import remove_dead_code
-from flambeau.jit.passes.effects import fills
+from flambeau.jit.passes.effects import draws, fills
 
-DROPOUTS = frozenset(("aten::dropout", "aten::dropout_", "aten::feature_dropout",
-                      "aten::feature_dropout_", "aten::alpha_dropout",
-                      "aten::feature_alpha_dropout"))  # fmt: skip
 DIMENSIONS = {"aten::conv1d": 3, "aten::conv2d": 4, "aten::conv3d": 5}
 """Convolutions, and the dimensions of their results."""
 CONVOLUTIONS = frozenset((*DIMENSIONS, "aten::_convolution"))
@@ -51,8 +48,14 @@ def settle_dimensions(graph: Graph) -> None:
 def remove_dropout(graph: Graph) -> None:
     """Dropout that does not train gives its input."""
     for node in graph.walk():
-        if node.kind in DROPOUTS and _is_constant(node.inputs[2], False):
+        if _is_dropout(node) and _is_constant(node.inputs[2], False):
             node.output.replace_by(node.inputs[0])
+
+
+def _is_dropout(node: Node) -> bool:
+    """Whether the node gives its input, or numbers in its place: not their mask, too."""
+    plain = node.kind.removesuffix("_")
+    return plain.endswith("dropout") and draws(plain) == "train" and len(node.outputs) == 1
 
 
 def _fold_once(graph: Graph) -> bool:

@@ -12,16 +12,17 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
 from flambeau.jit.ir.values import enumeration_number
 from flambeau.jit.operators import table
+from flambeau.jit.operators.naming import rows_of
 
 OTHER_NAMES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self", "a": "self",
                "tensor": "self"}  # fmt: skip
 """Parameters of Python's functions that schemas call otherwise."""
-WRAPPED = frozenset(
-    "add sub mul div true_divide multiply subtract divide floor_divide add_ sub_ mul_ div_ "
-    "floor_divide_ true_divide_ multiply_ divide_ subtract_ maximum minimum logical_and "
-    "logical_or logical_xor atan2 hypot copysign fmin fmax float_power xlogy".split()
-)
-"""Operators for which Python makes a 0-dim tensor of a number beside a tensor."""
+
+
+def is_wrapping(name: str) -> bool:
+    """Whether Python makes a 0-dim tensor of a number beside a tensor: for the operators of
+    arithmetic, of which any operand may be a number."""
+    return any(op.numbers == "all" for op in rows_of(name.removesuffix("_")))
 
 
 def choose(name: str, args: Sequence[Any], kwargs: dict[str, Any], overload: str | None = None
@@ -31,10 +32,11 @@ def choose(name: str, args: Sequence[Any], kwargs: dict[str, Any], overload: str
     Tensors stand for numbers only if nothing else fits.
     """
     bound = [(schema, bind(schema, args, kwargs)) for schema in _candidates(name, overload)]
+    wrapping = is_wrapping(name)
     for lenient in (False, True):
         for schema, values in bound:
             if values is not None and all(
-                value is REQUIRED or fits(parameter, value, name in WRAPPED, lenient)
+                value is REQUIRED or fits(parameter, value, wrapping, lenient)
                 for parameter, value in zip(schema.arguments, values, strict=True)
             ):
                 return schema, values

@@ -14,7 +14,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import CPU
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.jit.frontend.builtins import FUNCTIONAL
+from flambeau.jit.frontend.builtins import is_functional
 from flambeau.jit.ir import types as T
 from flambeau.jit.operators import table
 from flambeau.jit.trace.sizes import TracedInt, TracedSize
@@ -40,7 +40,7 @@ def aten_name(name: str) -> str | None:
     """The operator of a public name: "linalg_inv" for "linalg.inv"; None if there is none."""
     head, _, last = name.rpartition(".")
     if head == "nn.functional":
-        spelled = [f"_nn_{last}", last] if last in FUNCTIONAL else []
+        spelled = [f"_nn_{last}", last] if is_functional(last) else []
     else:
         spelled = [f"{head}_{last}" if head in ("linalg", "fft", "special") else last]
     for one in spelled:
@@ -189,19 +189,17 @@ def _constant(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
 # ---- conversions
 
 
-def _to_dtype(name: str) -> Recipe:
+def _to_dtype(element: dt.dtype) -> Recipe:
     def convert(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
-        given = (args[0], getattr(dt, name), False, False, None)
+        given = (args[0], element, False, False, None)
         return trace.operator("to", itself, args, kwargs, given=given, named={})
 
     return convert
 
 
-for _name, _word in {"float": "float32", "double": "float64", "half": "float16",
-                     "bfloat16": "bfloat16", "long": "int64", "int": "int32", "short": "int16",
-                     "char": "int8", "byte": "uint8", "bool": "bool",
-                     "cfloat": "complex64", "cdouble": "complex128"}.items():  # fmt: skip
-    RECIPES[_name] = _to_dtype(_word)
+for _name, _element in dt.CASTS.items():
+    if _name != "chalf":  # which scripts do not know
+        RECIPES[_name] = _to_dtype(_element)
 
 
 @recipe("cpu")

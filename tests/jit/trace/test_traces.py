@@ -213,3 +213,13 @@ def test_the_function_wins_over_the_package() -> None:
     """`torch.jit.trace` stays the function when its package is imported first."""
     program = "import flambeau.jit.trace as t, flambeau.jit as j; assert callable(j.trace), t"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("name", ["copysign", "xlogy", "float_power"])
+def test_a_number_stays_one_where_the_operator_has_a_form_for_it(name: str) -> None:
+    """Arithmetic makes tensors of numbers, as Python does there in PyTorch; others do not."""
+    x = torch.ones(3)
+    recorded = traced(lambda x: getattr(torch, name)(x, 2.0), x)
+    assert "float = prim::Constant[value=2.]" in str(recorded.graph)
+    recorded = traced(lambda x: torch.floor_divide(x, 2.0), x)
+    assert "float = prim::Constant" not in str(recorded.graph)

@@ -11,6 +11,7 @@ import numpy as np
 from flambeau._ops.table import index
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema
+from flambeau.jit.operators.naming import rows_of
 from flambeau.jit.optimise.batching.program import TENSORS, Call, Rule
 from flambeau.jit.optimise.batching.rules import (
     ROW_MAJOR,
@@ -29,13 +30,14 @@ from flambeau.jit.optimise.batching.values import Batched, NotBatchable, Rounds
 
 OTHERWISE = ("__and__", "__or__", "__xor__", "contiguous", "detach")
 """Operators of aten that compute element by element, and are methods here."""
-ROWS = index.ELEMENTWISE.split()
+ROWS = index.FACTS["elementwise"].split()
 FURTHER = tuple(new.replace(".", "_") for new, name in index.ALIASES.items() if name in ROWS)
-BESIDE_NUMBERS = frozenset(
-    f"aten::{name}" for name in "add sub mul div rsub true_divide multiply subtract divide "
-    "eq ne lt le gt ge".split()
-)  # fmt: skip
-"""Operators for which a number beside a tensor is like a tensor of the same type."""
+
+
+def takes_numbers(kind: str) -> bool:
+    """Whether a number beside a tensor is to an operator like a tensor of the same type."""
+    rows = rows_of(kind.removeprefix("aten::"))
+    return any(op.kind == "pointwise" and op.numbers in ("all", "other") for op in rows)
 
 
 @rule(*ROWS, *FURTHER, *OTHERWISE)
@@ -80,7 +82,7 @@ def _beside_numbers(call: Call, given: Mapping[str, Any]) -> Any:
     """Integers of the rounds as tensors of the type beside them, which a number would not change
     either.
     """
-    schema = _tensor_form(call.schema) if call.kind in BESIDE_NUMBERS else None
+    schema = _tensor_form(call.schema) if takes_numbers(call.kind) else None
     if schema is None:
         raise NotBatchable("arithmetic of the index")
     names = [p.name for p in schema.arguments if p.type in TENSORS]

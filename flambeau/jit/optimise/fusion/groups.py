@@ -11,19 +11,12 @@ from collections.abc import Sequence
 
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Node, Value
+from flambeau.jit.operators.naming import with_fact
 from flambeau.jit.optimise import facts
 from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, used_outside
 from flambeau.jit.passes.effects import fills
 
-COMPUTING = frozenset(
-    f"aten::{name}" for name in """
-add sub mul div rsub pow neg abs exp expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos
-tanh sigmoid relu relu6 elu selu celu gelu silu mish softplus leaky_relu hardtanh hardsigmoid
-hardswish log_sigmoid erf maximum minimum clamp clamp_min clamp_max where masked_fill lerp addcmul
-addcdiv eq ne lt le gt ge logical_and logical_or logical_not sign floor ceil softmax log_softmax
-layer_norm rms_norm native_layer_norm mean sum
-""".split()
-)  # fmt: skip
+COMPUTING = with_fact("fused")
 """Operators that kernels compute."""
 ROWS = frozenset(("aten::softmax", "aten::log_softmax", "aten::layer_norm", "aten::mean",
                   "aten::sum"))  # fmt: skip

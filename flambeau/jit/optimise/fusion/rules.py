@@ -21,12 +21,6 @@ from flambeau.jit.optimise.fusion.tracing import COMPUTED, Tracer
 BOOL = np.dtype(bool)
 Rule = Callable[..., bool]
 RULES: dict[str, Rule] = {}
-CALLED = frozenset(
-    "mm bmm addmm _linear _linear_no_bias _linear_nd _linear_nd_no_bias linear_backward sum cat "
-    "matmul stack mean _mm native_layer_norm native_layer_norm_backward t transpose expand view "
-    "reshape mv dot".split()
-)
-"""Operators that may run between kernels."""
 
 
 def apply(tracer: Tracer, op: Any, plain: Any, values: tuple[Any, ...], result: Any) -> None:
@@ -40,7 +34,7 @@ def apply(tracer: Tracer, op: Any, plain: Any, values: tuple[Any, ...], result: 
     rule = tracer.special.get(op.name) or RULES.get(op.name)
     if rule is not None and _has_symbol(tracer, values[0]) and rule(tracer, result, *values):
         return
-    if op.name not in CALLED and op.kind != "rows":
+    if not op.between_kernels and op.kind != "rows":
         raise NotFusible(op.full_name)
     tracer.call(plain, values, result)
 
