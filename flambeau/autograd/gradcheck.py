@@ -30,6 +30,7 @@ from flambeau.autograd.forward_check import (
     check_without_tangents,
 )
 from flambeau.autograd.grad_mode import enable_grad
+from flambeau.autograd.graph import tools
 from flambeau.autograd.jacobians import (
     analytical,
     analytical_along,
@@ -338,7 +339,9 @@ def gradgradcheck(
 
 def _random_start(output: Tensor, with_gaps: bool) -> Tensor:
     """Numbers of the global generator, as many as PyTorch takes of it."""
-    from flambeau.testing import make_tensor
-
-    return make_tensor(output.shape, dtype=output.dtype, device=output.device, low=-1, high=1,
-                       noncontiguous=with_gaps, requires_grad=True)  # fmt: skip
+    start: Any = output.detach()
+    with_gaps = with_gaps and start.numel() > 1
+    shape = (*start.shape[:-1], 2 * start.shape[-1]) if with_gaps else start.shape
+    start = start.new_empty(shape)
+    (tools.view_as_real(start) if start.is_complex() else start).uniform_(-1, 1)
+    return start[..., 1::2].requires_grad_() if with_gaps else start.requires_grad_()  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from flambeau._core import layout as lay
 from flambeau._core.device import check_available
 from flambeau._ops.sparse import compressed  # noqa: F401  (what such tensors can do)
 from flambeau._ops.sparse.compressing import to_layout
-from flambeau._ops.sparse.constructors import Invariants
+from flambeau._ops.sparse.constructors import Invariants, refuse_pinned
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
 from flambeau._tensor.compressed import (
@@ -33,6 +33,7 @@ INDEX_TYPES = (dt.int32, dt.int64)
     "sparse_compressed_tensor(Tensor compressed_indices, Tensor plain_indices, Tensor values,"
     " int[]? size=None, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,"
     " bool pin_memory=False, bool requires_grad=False, bool? check_invariants=None) -> Tensor",
+    bare=True,
     method=False,
 )
 def sparse_compressed_tensor(
@@ -68,6 +69,8 @@ def sparse_compressed_tensor(
         kind = "none" if layout is None else title(layout)
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but "
                            f"got {kind}")  # fmt: skip
+    if pin_memory is not False:
+        refuse_pinned("sparse_compressed_tensor", pin_memory)
     place = check_available(device if device is not None else getattr(values, "device", None))
     if not place.type == "cpu":
         raise NotImplementedError(f"tensors of layout {layout} on the device {place.type}")
@@ -188,7 +191,9 @@ REST = (
 )
 
 
-@composite(f"sparse_csr_tensor(Tensor crow_indices, Tensor col_indices, {REST}", method=False)
+@composite(
+    f"sparse_csr_tensor(Tensor crow_indices, Tensor col_indices, {REST}", bare=True, method=False
+)
 def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None,
                       **options: Any) -> Any:  # fmt: skip
     """A tensor of layout `torch.sparse_csr`, from its parts.
@@ -205,7 +210,9 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     return sparse_compressed_tensor.body(*parts, layout=lay.sparse_csr, **options)
 
 
-@composite(f"sparse_csc_tensor(Tensor ccol_indices, Tensor row_indices, {REST}", method=False)
+@composite(
+    f"sparse_csc_tensor(Tensor ccol_indices, Tensor row_indices, {REST}", bare=True, method=False
+)
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None,
                       **options: Any) -> Any:  # fmt: skip
     """A tensor of layout `torch.sparse_csc`, from its parts.
@@ -222,7 +229,9 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
     return sparse_compressed_tensor.body(*parts, layout=lay.sparse_csc, **options)
 
 
-@composite(f"sparse_bsr_tensor(Tensor crow_indices, Tensor col_indices, {REST}", method=False)
+@composite(
+    f"sparse_bsr_tensor(Tensor crow_indices, Tensor col_indices, {REST}", bare=True, method=False
+)
 def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None,
                       **options: Any) -> Any:  # fmt: skip
     """A tensor of layout `torch.sparse_bsr`, from its parts.
@@ -239,7 +248,9 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     return sparse_compressed_tensor.body(*parts, layout=lay.sparse_bsr, **options)
 
 
-@composite(f"sparse_bsc_tensor(Tensor ccol_indices, Tensor row_indices, {REST}", method=False)
+@composite(
+    f"sparse_bsc_tensor(Tensor ccol_indices, Tensor row_indices, {REST}", bare=True, method=False
+)
 def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None,
                       **options: Any) -> Any:  # fmt: skip
     """A tensor of layout `torch.sparse_bsc`, from its parts.

@@ -66,7 +66,7 @@ def sparse_coo_tensor(
             [4., 0., 0.]])
     """
     if pin_memory is not False:
-        _refuse_pinned(pin_memory)
+        refuse_pinned("sparse_coo_tensor", pin_memory)
     place = check_available(device)
     if values is not None and device is None and isinstance(values, Tensor):
         place = values.device
@@ -90,9 +90,10 @@ def sparse_coo_tensor(
     return _finish(result, requires_grad)
 
 
-def _refuse_pinned(pin_memory: Any) -> None:
+def refuse_pinned(name: str, pin_memory: Any) -> None:
+    """Torch's error where parts should be pinned and there is no GPU to pin them for."""
     if not isinstance(pin_memory, bool):
-        raise TypeError("sparse_coo_tensor(): argument 'pin_memory' must be bool, not "
+        raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not "
                         f"{type(pin_memory).__name__}")  # fmt: skip
     if not Cuda.devices():
         check_pin(None)
