@@ -51,9 +51,7 @@ def nested_tensor(
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
     if layout is strided and not isinstance(tensor_list, list):
         raise TypeError(ONLY_LISTS)
-    rows: list[Any] = [
-        one.detach() if is_tensor(one) else new_tensor(one) for one in tensor_list
-    ]
+    rows: list[Any] = [one.detach() if is_tensor(one) else new_tensor(one) for one in tensor_list]
     if layout is jagged:
         rows = [row if dtype is None else row.to(dtype=dtype) for row in rows]
         found: Any = _jagged_of(rows, device)
