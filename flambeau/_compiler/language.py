@@ -387,11 +387,14 @@ def _extremum(name: str, op: str) -> Word:
     def emit(to: Expressions, a: Any, b: Any) -> Any:
         if not isinstance(a, Value) and not isinstance(b, Value):
             return (max if op == "gt" else min)(a, b)
+        is_number = not isinstance(a, Value) and a == a
         a, b = to.alike(a, b)
         if not a.type.is_float:
             return to.emit.select(to.emit.compare(op, a, b), a, b)
         # a where it wins or is nan, else b: where b is nan, the comparison fails
         wins = to.emit.compare(op, a, b)
+        if is_number:
+            return to.emit.select(wins, a, b)
         is_nan = to.emit.compare("ne", a, a)
         either = to.emit.define(wins.type, f"or {wins.typed}, {is_nan.text}")
         return to.emit.select(either, a, b)

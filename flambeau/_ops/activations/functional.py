@@ -10,6 +10,7 @@ from flambeau._ops.activations import pointwise as act
 from flambeau._ops.activations.pointwise import inplace as in_place
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite
+from flambeau._ops.table.outputs import FOUND, write_out
 from flambeau._tensor.tensor import Tensor
 
 SPACE = "nn.functional"
@@ -229,8 +230,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
 
 
 @composite("gelu(Tensor self, *, str approximate='none') -> Tensor", namespace=SPACE,
-           elementwise=True)  # fmt: skip
-def gelu(input: Tensor, *, approximate: str = "none") -> Any:
+           elementwise=True, out_type=FOUND)  # fmt: skip
+def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Any:
     """`x * Phi(x)`; with `approximate="tanh"`, by the tanh formula.
 
     Takes any shape; the result has the same.
@@ -240,10 +241,12 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Any:
     tensor([-0.1587,  1.9545])
     """
     if approximate == "none":
-        return ops._gelu(input)
-    if approximate == "tanh":
-        return ops._gelu_tanh(input)
-    raise RuntimeError("approximate argument must be either none or tanh.")
+        result = ops._gelu(input)
+    elif approximate == "tanh":
+        result = ops._gelu_tanh(input)
+    else:
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return result if out is None else write_out(gelu, out, result, (input,))
 
 
 @composite("softshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
@@ -303,7 +306,7 @@ def sigmoid(input: Tensor) -> Any:
 
 
 @composite("hardshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Any:
+def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
     """The input, and 0 from `-lambd` to `lambd`.
 
     Takes any shape; the result has the same.
@@ -312,7 +315,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Any:
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 1.]))
     tensor([-1.,  0.,  1.])
     """
-    return ops.hardshrink(input, lambd)
+    return ops.hardshrink(input, lambd, out=out)
 
 
 alias("nn.functional.prelu", "prelu")

@@ -17,6 +17,7 @@ from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import InAten, composite, kernel, pointwise
+from flambeau._ops.table.outputs import FOUND
 from flambeau._ops.table.scalars import real
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
@@ -149,7 +150,8 @@ def hardswish(self: Any) -> Any:
 
 
 @pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", dtypes="float", inplace=False,
-           promote="tensors", label="hardshrink_cpu", exact_number=False, backward={
+           promote="tensors", label="hardshrink_cpu", exact_number=False, out_type=FOUND,
+           backward={
     "self": lambda grad, self, lambd: stepped(
         ops.where(ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad), self),
 })  # fmt: skip
@@ -164,7 +166,7 @@ def hardshrink(self: Any, lambd: Any) -> Any:
 
 
 @pointwise("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **FLOATS, inplace=False,
-           label="softshrink_check", backward={
+           label="softshrink_check", out_type=FOUND, backward={
     "self": lambda grad, self, lambd: stepped(
         ops.where(ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad), self),
 })  # fmt: skip
@@ -428,7 +430,7 @@ def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
 @pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
            autocast="cuda=float32", dtypes="float",
            promote="tensors", namespace="nn.functional", label="softplus_cpu", inplace=False,
-           backward={"self": _softplus_grad})  # fmt: skip
+           out_type=FOUND, backward={"self": _softplus_grad})  # fmt: skip
 def softplus(self: Any, beta: Any, threshold: Any) -> Any:
     """`log(1 + exp(beta * x)) / beta`; the input itself where `beta * x > threshold`.
 
@@ -452,7 +454,8 @@ def log_sigmoid_slope(self: Any) -> Any:
 
 @pointwise("log_sigmoid(Tensor self) -> Tensor", public="logsigmoid", inplace=False,
            namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu", row_major=True,
-           node="LogSigmoidBackward0", backward={
+           node="LogSigmoidBackward0", out_type="expected scalar type {want} but found {have}",
+           backward={
     "self": lambda grad, self: grad * ops._log_sigmoid_slope(self),
 })  # fmt: skip
 def logsigmoid(self: Any) -> Any:

@@ -24,6 +24,7 @@ from flambeau._ops.reductions.sums import refuse
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Folded, alias, composite, kernel
+from flambeau._ops.table.outputs import EXACT
 
 Array = np.ndarray
 Ints = tuple[int, ...]
@@ -356,8 +357,9 @@ def _avg_pool_rows(spatial: int) -> None:
                "bool count_include_pad=True, int? divisor_override=None")  # fmt: skip
 
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
-            batch=Folded(spatial + 1), node=node, method=False, function=False,
-            saved_names={"self_shape": None}, autocast=precision(spatial), backward={
+            batch=Folded(spatial + 1), node=node, method=False, function=False, out=True,
+            out_type=EXACT, saved_names={"self_shape": None}, autocast=precision(spatial),
+            backward={
         "self": lambda grad, self, self_shape, kernel_size, stride, padding, ceil_mode,
         count_include_pad, divisor_override: beside(getattr(ops, f"_{name}_backward")(
             grad, self_shape[-spatial:], kernel_size, stride, padding, ceil_mode,

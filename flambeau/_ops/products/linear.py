@@ -18,6 +18,7 @@ from flambeau._ops.products import blas, decompositions, examples
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.outputs import EXACT, write_out
 from flambeau._tensor.sparse import NotStrided
 
 
@@ -169,14 +170,17 @@ _linear_row("_linear_nd_no_bias", "UnsafeViewBackward0")
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     method=False,
     namespace="nn.functional",
+    out_type=EXACT,
 )
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """`input @ weight.T + bias`: input [*, K], weight [N, K] or [K], bias [N], result [*, N].
 
     >>> import flambeau as torch
     >>> torch.nn.functional.linear(torch.ones(2), torch.tensor([[1.0, 2.0]]), torch.tensor([0.5]))
     tensor([3.5000])
     """
+    if out is not None:
+        return write_out(linear, out, linear.body(input, weight, bias), (input, weight, bias))
     try:
         rank = input._data.ndim
         vector = weight._data.ndim == 1

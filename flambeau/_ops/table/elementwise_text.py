@@ -32,7 +32,18 @@ def has_alpha(op: Op) -> bool:
 
 
 def _head(op: Op) -> str:
-    return f"def {op.public.rpartition('.')[2]}({binder.signature_text(op, 'out=None')}):"
+    extra = "out=None" if op.out else ""
+    return f"def {op.public.rpartition('.')[2]}({binder.signature_text(op, extra)}):"
+
+
+def _handed_on(op: Op, *names: str) -> str:
+    """The arguments of a longer way."""
+    return ", ".join([*names, "out=out"] if op.out else names)
+
+
+def _watched(op: Op) -> str:
+    """The test for what the short way leaves to the general one, whatever the layouts."""
+    return "watch.active or out is not None" if op.out else "watch.active"
 
 
 def unary(op: Op, names: list[str]) -> str:
@@ -43,9 +54,9 @@ def unary(op: Op, names: list[str]) -> str:
         "    try:",
         f"        a = {x}._data",
         "    except AttributeError:",
-        f"        return foreign({x}, out=out)",
-        f"    if watch.active or out is not None or {irregular('a')}:",
-        f"        return general({x}, out=out)",
+        f"        return foreign({_handed_on(op, x)})",
+        f"    if {_watched(op)} or {irregular('a')}:",
+        f"        return general({_handed_on(op, x)})",
         *_kernel_lines(f"{chosen(op, ['a'], 'a.dtype')}(a, out=...)", "raise"),
         *_record(op, f"{x}._requires_grad", x),
         "    return result",
@@ -64,7 +75,7 @@ def _scaling_lines(op: Op, x: str, y: str, out: str, inplace: bool) -> list[str]
     """`alpha`: the operand times it. Where a node is made, that is told what it was."""
     target = x if inplace else out
     name = op.public.rpartition(".")[2] + "_" * inplace
-    again = f"{name}({x}, {y})" if inplace else f"{name}({x}, {y}, out={out})"
+    again = f"{name}({x}, {y})" if inplace else f"{name}({_handed_on(op, x, y)})"
     return [
         "    if alpha is not one:  # True and 1.0 are looked at, too",
         f"        result = with_factor({x}, {y}, alpha, {out}, {inplace})",
@@ -98,15 +109,16 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
     """Two tensors of one type, or a tensor and a number."""
     x, y = names
     scaling = has_alpha(op) and not operator
-    general = f"general({x}, {y})" if operator else f"general({x}, {y}, out=out)"
-    foreign = f"foreign_operator({x}, {y})" if operator else f"foreign({x}, {y}, out=out)"
-    out_test = "" if operator else "out is not None or "
+    out = "out" if op.out else ""
+    general = f"general({x}, {y})" if operator else f"general({_handed_on(op, x, y)})"
+    foreign = f"foreign_operator({x}, {y})" if operator else f"foreign({_handed_on(op, x, y)})"
+    watched = "watch.active" if operator else _watched(op)
     lines = [
         f"def {op.public.rpartition('.')[2]}({x}, {y}):" if operator else _head(op),
-        *([] if operator else earlier_forms.lines(op, "out")),
-        *(_scaling_lines(op, x, y, "out", False) if scaling else []),
+        *([] if operator else earlier_forms.lines(op, out)),
+        *(_scaling_lines(op, x, y, out or "None", False) if scaling else []),
         *_operand_lines(op, x, y, general, foreign),
-        f"    if ({out_test}watch.active or dtype is not b.dtype",
+        f"    if ({watched} or dtype is not b.dtype",
         f"            or {irregular('a')}",
         f"            or {irregular('b', 'dims := b.ndim')}):",
         f"        return {general}",
@@ -174,16 +186,16 @@ def _mixed_arrays(names: list[str], count: int) -> str:
 
 def numbers(op: Op, names: list[str]) -> str:
     """Tensors and then numbers."""
-    general = f"general({', '.join(names)}, out=out)"
+    general = f"general({_handed_on(op, *names)})"
     count = leading_tensors(op)
     flags = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
     sized = ["a", *[f"a{i}" for i in range(1, count)]]
     kernel = f"{chosen(op, sized, 'dtype')}({_mixed_arrays(names, count)}, out=...)"
     lines = [
         _head(op),
-        *earlier_forms.lines(op, "out"),
+        *earlier_forms.lines(op, "out" if op.out else ""),
         *_mixed_lines(names, count, general, general.replace("general", "foreign")),
-        "    if watch.active or out is not None or (a.ndim > 1 and not a.flags.c_contiguous):",
+        f"    if {_watched(op)} or (a.ndim > 1 and not a.flags.c_contiguous):",
         f"        return {general}",
         *_kernel_lines(kernel, f"return {general}"),
         *_record(op, flags, ", ".join(names)),
@@ -213,7 +225,7 @@ def _record(op: Op, flags: str, arguments: str) -> list[str]:
 
 def long(op: Op, names: list[str]) -> str:
     """No short way: every call is general."""
-    return f"{_head(op)}\n    return foreign({', '.join(names)}, out=out)\n"
+    return f"{_head(op)}\n    return foreign({_handed_on(op, *names)})\n"
 
 
 def inplace_numbers(op: Op, head: str, names: list[str]) -> str:

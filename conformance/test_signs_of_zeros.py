@@ -1,0 +1,30 @@
+"""Which zero an operator gives, where PyTorch's answer does not depend on the place in the array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch as reference
+
+import flambeau
+
+TYPES = ("float16", "bfloat16", "float32", "float64")
+ZEROS = (0.0, -0.0)
+
+
+def _signs(values: Any) -> Any:
+    assert not values.any()
+    return values.signbit().tolist()
+
+
+@pytest.mark.parametrize("count", [1, 3, 17, 100_003])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_relu(dtype: str, count: int) -> None:
+    def seen(t: Any, zero: float) -> Any:
+        x = t.full((count,), zero, dtype=getattr(t, dtype))
+        relu = t.nn.functional.relu
+        return [_signs(y) for y in (t.relu(x), relu(x), relu(x.clone(), True), x.clone().relu_())]
+
+    for zero in ZEROS:
+        assert seen(flambeau, zero) == seen(reference, zero)
