@@ -1,4 +1,4 @@
-"""Which zero an operator gives, where PyTorch's answer does not depend on the place in the array."""
+"""Which zero an operator gives, where PyTorch does not decide by the place in the array."""
 
 from __future__ import annotations
 
