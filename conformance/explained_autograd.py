@@ -297,6 +297,21 @@ AUTOGRAD = (
         case=r"\n(\w+\.(detach_\(\)|requires_grad_?\W)|torch\.detach_\()",
     ),
     Explained(
+        "`detach_()` of what a node has saved, and then a gradient of the node",
+        "an error",
+        "an error where the gradient is recorded; else the gradient",
+        group="^does not raise RuntimeError",
+        case=r"detach_\(",
+        detail=r"has been detached in-place",
+    ),
+    Explained(
+        "Gradients of `cummax` and `cummin` of nothing, with `create_graph=True`",
+        "the input itself, which requires grad",
+        "another tensor, which does not",
+        group="^requires_grad",
+        case=r"cum(max|min)\(.*create_graph=True",
+    ),
+    Explained(
         "Versions after `set_` on what `detach()` gave",
         "are still counted together",
         "are counted apart: the memory is another",

@@ -87,6 +87,27 @@ def detach_in_place_on_view(t):
     x[0].detach_()
 
 
+def detach_in_place_of_what_was_saved(t):
+    """Before it was saved, after, after for another node, and before it learns again."""
+
+    def second(early, again):
+        x = t.tensor([3.0], requires_grad=True)
+        y = x * 2
+        if early:
+            y.detach_()
+        z = y * y * x
+        y.detach_()
+        if again:
+            y.requires_grad_()
+        try:
+            (gradient,) = t.autograd.grad(z.sum(), x, create_graph=True)
+            return gradient, t.autograd.grad(gradient.sum(), x, allow_unused=True)
+        except RuntimeError as error:
+            return str(error)
+
+    return [second(early, again) for early in (True, False) for again in (True, False)]
+
+
 def detach_in_place(t):
     x = t.ones(2, requires_grad=True) * 2
     x.detach_()

@@ -18,7 +18,7 @@ from flambeau._core import modes
 from flambeau._tensor.bits import share
 from flambeau._tensor.tensor import Counter, Tensor, new
 from flambeau.autograd.changed import changed_error
-from flambeau.autograd.versions import counter_of, version_of
+from flambeau.autograd.versions import counter_of, cut_off, version_of
 
 next_sequence_number: Callable[[], int] = itertools.count(1).__next__
 """The order of nodes: backward runs the highest first. A node takes its number once it has its
@@ -502,6 +502,8 @@ def unpack(node: Node, position: int) -> Any:
     if isinstance(kept, Tensor):
         if version_of(kept) != node.versions[position]:
             raise modified_error(kept, node.versions[position])
+        if cut_off.numbers and modes.grad.enabled:
+            cut_off.check(kept, node.sequence_number)
         return kept
     return kept.unpacked(node)
 

@@ -49,6 +49,38 @@ class Rewritten:
 rewritten = Rewritten()
 
 
+class CutOff:
+    """Tensors that lost their history by `detach_`, and the number of the next node then: nodes
+    with lower ones may have saved them with it.
+    """
+
+    __slots__ = ("numbers", "refs")
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.refs: dict[int, Any] = {}
+
+    def add(self, tensor: Tensor, number: int) -> None:
+        key = id(tensor)
+        self.numbers[key] = number
+        self.refs[key] = weakref.ref(tensor, lambda _: self._discard(key))
+
+    def _discard(self, key: int) -> None:
+        self.numbers.pop(key, None)
+        self.refs.pop(key, None)
+
+    def check(self, tensor: Tensor, number: int) -> None:
+        """Refuse to record what is computed from a tensor that node `number` saved before."""
+        if number < self.numbers.get(id(tensor), 0):
+            raise RuntimeError(
+                "Trying to use a saved tensor that has been detached in-place, i.e. with "
+                ".detach_().This is not supported, please use out-of-place `.detach()` instead"
+            )
+
+
+cut_off = CutOff()
+
+
 def version_of(tensor: Tensor) -> int:
     """The count of in-place writes to the memory of a tensor."""
     root = tensor._root

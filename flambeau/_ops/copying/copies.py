@@ -39,9 +39,10 @@ from flambeau._tensor.tensor import (
     wrap,
 )
 from flambeau.autograd.batches import TOO_SMALL, innermost
+from flambeau.autograd.graph import next_sequence_number
 from flambeau.autograd.history import alias_of, begin_anew, bump, check_inplace, is_inference
 from flambeau.autograd.tangents import overwrite
-from flambeau.autograd.versions import stop_requiring_grad
+from flambeau.autograd.versions import cut_off, stop_requiring_grad
 
 COMPLEX64 = np.dtype(np.complex64)
 FLOAT16, INT32 = np.dtype(np.float16), np.dtype(np.int32)
@@ -268,6 +269,8 @@ def detach_(self: Tensor) -> Tensor:
                            "detach_() cannot be called on these gradients. To fix this error, "
                            "please refer to the Optimizer.zero_grad() function in "
                            "torch/optim/optimizer.py as the solution.")  # fmt: skip
+    if self._node is not None:
+        cut_off.add(self, next_sequence_number())
     self._node = None
     stop_requiring_grad(self)
     if self._tangents is not None:
