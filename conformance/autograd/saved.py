@@ -225,6 +225,41 @@ def nodes_of_pools_and_windows_tell_their_numbers(t):
     return [_told(result.grad_fn) for result in results]
 
 
+def nodes_of_reductions_tell_dims_where_there_are_some(t):
+    x = t.ones(2, 3, requires_grad=True)
+    results = (x.sum(), x.sum(1), x.mean(), x.mean(0, keepdim=True), x.prod(), x.prod(1),
+               t.nn.functional.pairwise_distance(x, x + 1).mean())  # fmt: skip
+    return [_told(result.grad_fn) for result in results]
+
+
+def nodes_of_writes_tell_what_they_need(t):
+    x, y = t.ones(3, 4, requires_grad=True), t.ones(2, 4, requires_grad=True)
+    rows, mask = t.tensor([0, 2]), t.eye(3, 4) > 0
+    pair = t.ones(1, 2, requires_grad=True)
+    results = (x.index_copy(0, rows, y), x.index_add(0, rows, y), x.index_put((rows,), y),
+               x.put(t.tensor([[0, 5]]), pair), t.bmm(x[None], x.mT[None]),
+               t.as_strided_scatter(x, t.ones(2, requires_grad=True), (2,), (1,), 0),
+               t.normal(x, 1.0), t.normal(0.0, x), t.normal(x, x))  # fmt: skip
+    told = [_told(result.grad_fn) for result in results]
+    for one in told:
+        one.pop("_saved_source", None)  # PyTorch keeps it; for its gradient nothing is needed
+    return told, sorted(_told(x.masked_select(mask).grad_fn).keys() - {"_saved_self"})
+
+
+def nodes_of_layers_tell_what_they_need(t):
+    x = t.ones(2, 4, 2, 2, requires_grad=True)
+    wanted = t.zeros(2, 2, 2, dtype=t.int64)
+    results = (t.nn.functional.channel_shuffle(x, 2), t.block_diag(x[0, 0], x[0, 1]),
+               t.native_layer_norm(x, (2,), None, None, 0.5)[0],
+               t.fft.irfft(t.fft.rfft(x)))  # fmt: skip
+    losses = (
+        t.nn.functional.nll_loss(x, wanted),
+        t.nn.functional.nll_loss(x[0, :, :, 0], wanted[0, 0]),
+    )
+    known = {"_saved_total_weight"}
+    return [_told(r.grad_fn) for r in results], [_told(r.grad_fn).keys() - known for r in losses]
+
+
 def nodes_of_factors_tell_how_they_were_made(t):
     x = (t.eye(3) * t.arange(1.0, 4.0)).requires_grad_()
     lu, pivots = t.linalg.lu_factor(x)

@@ -260,6 +260,7 @@ def _blocks(grad: Any, shapes: Any) -> list[Any]:
     public="_block_diag",
     method=False,
     function=False,
+    saved_names={"tensors_shape": None},
     backward={"tensors": lambda grad, tensors_shape: _blocks(grad, tensors_shape)},
 )
 def block_diag_(arrays: Sequence[np.ndarray]) -> np.ndarray:

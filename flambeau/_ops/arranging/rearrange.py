@@ -483,6 +483,7 @@ def pixel_unshuffle(data: np.ndarray, downscale_factor: int) -> np.ndarray:
 
 @kernel(
     "channel_shuffle(Tensor self, int groups) -> Tensor",
+    saved_names={"self_shape": None},
     method=False,
     backward={
         "self": lambda grad, self_shape, groups: ops.channel_shuffle(grad, self_shape[1] // groups)

@@ -120,7 +120,8 @@ def _inner_weights(tensor: Any, dim: int, size: int, factor: float) -> Any:
 
 
 @kernel("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
-        method=False, node="FftR2CBackward0", backward={"self": _real_backward})  # fmt: skip
+        method=False, node="FftR2CBackward0", saved_names={"self_shape": None},
+        backward={"self": _real_backward})  # fmt: skip
 def _fft_r2c(data: Array, dim: Any, normalization: int, onesided: bool) -> Array:
     """Real to complex over some dims; `onesided` keeps size // 2 + 1 values of the last one."""
     norm = _norm(normalization, True)
@@ -138,7 +139,8 @@ def _fft_r2c(data: Array, dim: Any, normalization: int, onesided: bool) -> Array
 
 
 @kernel("_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
-        method=False, node="FftC2RBackward0", backward={
+        method=False, node="FftC2RBackward0", saved_names={"last_dim_size": None},
+        backward={
     "self": lambda grad, dim, normalization, last_dim_size: (
         (half := ops._fft_r2c(grad, dim, normalization, True))
         * _inner_weights(half, dim[-1], last_dim_size, 2.0)),

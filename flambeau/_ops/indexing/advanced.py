@@ -286,7 +286,7 @@ def _effective(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @writer("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-        autocast="cuda=widest",
+        autocast="cuda=widest", saved_names={"values_shape": None},
         backward={
     "self": lambda grad, indices, values_shape, accumulate: grad if accumulate else ops.index_put(
         grad, indices, ops.new_zeros(grad, ())),

@@ -234,6 +234,7 @@ def _wrapped(indices: Tensor, size: int) -> Tensor:
 
 @kernel(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
+    saved_names={"self_shape": None, "self_dtype": None},
     shape="unknown",
     out=True,
     out_type=SAME,

@@ -83,8 +83,16 @@ def _sizes_without(dim: int, data: np.ndarray) -> tuple[int, ...]:
     return data.shape[:dim] + data.shape[dim + 1 :]
 
 
+DIMS_OF_SOURCE: dict[str, Any] = {
+    "saved_names": {"source_shape": None},
+    "saved_facts": {"source_dim": lambda values: len(values["source_shape"])},
+}
+"""What users see of a source: how many dims it has."""
+
+
 @writer(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    **DIMS_OF_SOURCE,
     row_major=True,
     out=True,
     backward={
@@ -122,6 +130,7 @@ def index_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
 
 @writer(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    **DIMS_OF_SOURCE,
     row_major=True,
     autocast="cpu=widest",
     out=True,
@@ -291,6 +300,7 @@ def _warn_beta() -> None:
 
 @writer(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    saved_names={"source_shape": None},
     backward={
         "self": lambda grad, index, source_shape, accumulate: (
             grad if accumulate else ops.put(grad, index, ops.new_zeros(grad, source_shape))

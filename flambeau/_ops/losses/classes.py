@@ -217,7 +217,7 @@ def _nll_in_aten(name: str, self: Any, target: Any, weight: Any = None, reductio
 def _nll_row(name: str, node: str) -> None:
     kernel(f"{name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
            "int ignore_index=-100) -> Tensor", method=False, function=False, node=node,
-           aten=partial(_nll_in_aten, f"{name}_forward"),
+           aten=partial(_nll_in_aten, f"{name}_forward"), saved_names={"self_shape": None},
            autocast="float32", constants={"weight": f"{name}_forward"}, backward={
         "self": lambda grad, self, self_shape, target, weight, reduction, ignore_index: beside(
             ops.nll_loss_backward(grad, target, weight, self_shape, reduction, ignore_index), self),

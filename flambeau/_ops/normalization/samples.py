@@ -131,6 +131,7 @@ def _composed_layer_norm(grad: Any, input: Any, count: int, weight: Any, eps: fl
 @kernel(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias,"
     " float eps) -> (Tensor, Tensor, Tensor)",
+    saved_names={"eps": None},
     batch=(0, None, None),
     method=False,
     autocast="cuda=float32",

@@ -126,6 +126,7 @@ def _outer_of_vec2(grad: Any, self: Any) -> Any:
 
 @kernel(
     "outer(Tensor self, Tensor vec2) -> Tensor",
+    saved_names={"vec2": "other"},
     batch=examples.outer,
     out=True,
     node="MulBackward0",

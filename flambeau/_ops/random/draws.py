@@ -43,6 +43,7 @@ from flambeau._tensor.tensor import Tensor, constructors, method, shown, wrap
 from flambeau.autograd.batches import NOT_BATCHED, REFUSED, check_alone, innermost
 from flambeau.autograd.graph import Node
 from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
+from flambeau.autograd.saved_fields import sizes
 from flambeau.autograd.tangents import overwrite
 
 _OPTIONS = ("*, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, "
@@ -420,6 +421,7 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
     out=True,
     order=3,  # a 0-dim tensor is a number, too
     node="NormalBackward1",
+    saved_facts=sizes("mean"),
     backward={"mean": zero_like},
 )
 def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
@@ -437,6 +439,7 @@ def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
     out=True,
     order=2,
     node="NormalBackward2",
+    saved_facts=sizes("std"),
     backward={"std": zero_like},
 )
 def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
@@ -449,6 +452,7 @@ def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
     shape="zeros",
            batch="elements",
            method=False, out=True, order=1, node="NormalBackward3",
+           saved_facts=sizes("mean", "std"),
            backward={"mean": zero_like, "std": zero_like})  # fmt: skip
 def normal_each(mean: Tensor, std: Tensor, generator: Any) -> Tensor:
     """Normal numbers, each with its own mean and standard deviation; the means give the type."""

@@ -345,6 +345,7 @@ def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any
     out=False,
     node="NormBackward1",
     node_whole="NormBackward0",
+    saved_names={"ord": "p"},
     autocast="cuda=float32_or_dtype",
     backward={"self": norm_backward},
 )

@@ -318,6 +318,7 @@ def _mean_type(data: np.ndarray, dtype: dt.dtype | None) -> np.dtype[Any]:
     follows_out=True,
     node="MeanBackward1",
     node_whole="MeanBackward0",
+    saved_facts={"self_sym_numel": lambda values: math.prod(values["self_shape"])},
     backward={
         "self": lambda grad, self_shape, dim, keepdim: (
             expand_reduced(grad, self_shape, dim, keepdim) / reduced_count(self_shape, dim)

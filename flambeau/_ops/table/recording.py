@@ -161,7 +161,8 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
         "watch": modes.watch,
         "note": _note, "bump": bump, "Nowhere": Nowhere, "rebase": rebase,
         "output_node": graph.output_node,
-        "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
+        "Node": made, "WholeNode": _of_all_dims(made, op.node_whole),
+        "any": _any_edge, "meta": _meta,
         "link_outputs": _link_outputs, "link_list": _link_list, "integers_error": _integers_error,
         "constant_error": _constant_error,
     }  # fmt: skip
@@ -389,8 +390,13 @@ def _shown(plan: Plan) -> tuple[int, ...] | None:
     return tuple(plan.results.index(name) for name in found)
 
 
-def _renamed(made: type[RowNode], title: str | None) -> type[RowNode]:
-    return made if title is None else type(title, (made,), {"__slots__": (), "title": title})
+def _of_all_dims(made: type[RowNode], title: str | None) -> type[RowNode]:
+    """The node class of calls that name no dim: another title, and no dim is shown as saved."""
+    if title is None:
+        return made
+    hidden = ("_saved_dim", "_saved_keepdim")
+    body = {name: value for name, value in vars(made).items() if name not in hidden}
+    return type(title, made.__bases__, {**body, "title": title})
 
 
 def _apply_text(plan: Plan, outputs: int) -> str:

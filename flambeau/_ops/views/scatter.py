@@ -185,6 +185,7 @@ def unfold_backward(grad: np.ndarray, input_sizes: Sequence[int], dim: int, size
     "_as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int storage_offset)"
     " -> Tensor",
     node="AsStridedScatterBackward0",
+    saved_names={"src_shape": None},
     method=False,
     function=False,
     backward={
