@@ -115,7 +115,7 @@ def norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim
     if order == 2:
         return grad * _where_zero(self / result, result)
     if math.isinf(order):
-        mask = equal_to(ops.abs(self), result)
+        mask = _extreme_places(ops.abs(self), order, dim)
         return ops.sgn(self) * (grad * mask / ops.sum(mask, dim, True))
     if order < 1:
         scaled = _where_zero(ops.sgn(self) * ops.pow(ops.abs(self), order - 1), self)
@@ -124,6 +124,13 @@ def norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim
     if order < 2:
         return _where_zero(ops.sgn(self) * ops.pow(ops.abs(self), order - 1), self) * scale
     return self * ops.pow(ops.abs(self), order - 2) * scale
+
+
+def _extreme_places(sizes: Any, order: float, dim: Any) -> Any:
+    """Where the largest or smallest of some sizes is. The norm itself may be another number: of
+    complex numbers, it is rounded otherwise or of a wider type."""
+    extreme = ops.amax if order > 0 else ops.amin
+    return equal_to(sizes, extreme(sizes.detach(), () if dim is None else dim, True))
 
 
 @reduction(
