@@ -67,11 +67,11 @@ def _inplace(name: str) -> Callable[..., CompressedTensor]:
     return on_entries
 
 
-for _name in f"{LINEAR} {NONLINEAR} angle".split():
+for _name in (*LINEAR, *NONLINEAR, "angle"):
     if _name not in ("square", "nan_to_num"):  # which PyTorch has not for these layouts
         COMPRESSED[_name] = _function(_name)
         COMPRESSED[f"{_name}_"] = _inplace(_name)
-COMPRESSED["_conj"] = COMPRESSED["_conj_physical"]
+COMPRESSED["_conj"] = _function("_conj_physical")
 
 
 @on_compressed("clone")

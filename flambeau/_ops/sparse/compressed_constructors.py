@@ -33,6 +33,7 @@ INDEX_TYPES = (dt.int32, dt.int64)
     "sparse_compressed_tensor(Tensor compressed_indices, Tensor plain_indices, Tensor values,"
     " int[]? size=None, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,"
     " bool pin_memory=False, bool requires_grad=False, bool? check_invariants=None) -> Tensor",
+    bare=True,
     method=False,
 )
 def sparse_compressed_tensor(
@@ -188,7 +189,9 @@ REST = (
 )
 
 
-@composite(f"sparse_csr_tensor(Tensor crow_indices, Tensor col_indices, {REST}", method=False)
+@composite(
+    f"sparse_csr_tensor(Tensor crow_indices, Tensor col_indices, {REST}", bare=True, method=False
+)
 def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None,
                       **options: Any) -> Any:  # fmt: skip
     """A tensor of layout `torch.sparse_csr`, from its parts.
@@ -205,7 +208,9 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     return sparse_compressed_tensor.body(*parts, layout=lay.sparse_csr, **options)
 
 
-@composite(f"sparse_csc_tensor(Tensor ccol_indices, Tensor row_indices, {REST}", method=False)
+@composite(
+    f"sparse_csc_tensor(Tensor ccol_indices, Tensor row_indices, {REST}", bare=True, method=False
+)
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None,
                       **options: Any) -> Any:  # fmt: skip
     """A tensor of layout `torch.sparse_csc`, from its parts.
@@ -222,7 +227,9 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
     return sparse_compressed_tensor.body(*parts, layout=lay.sparse_csc, **options)
 
 
-@composite(f"sparse_bsr_tensor(Tensor crow_indices, Tensor col_indices, {REST}", method=False)
+@composite(
+    f"sparse_bsr_tensor(Tensor crow_indices, Tensor col_indices, {REST}", bare=True, method=False
+)
 def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None,
                       **options: Any) -> Any:  # fmt: skip
     """A tensor of layout `torch.sparse_bsr`, from its parts.
@@ -239,7 +246,9 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     return sparse_compressed_tensor.body(*parts, layout=lay.sparse_bsr, **options)
 
 
-@composite(f"sparse_bsc_tensor(Tensor ccol_indices, Tensor row_indices, {REST}", method=False)
+@composite(
+    f"sparse_bsc_tensor(Tensor ccol_indices, Tensor row_indices, {REST}", bare=True, method=False
+)
 def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None,
                       **options: Any) -> Any:  # fmt: skip
     """A tensor of layout `torch.sparse_bsc`, from its parts.
