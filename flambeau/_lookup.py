@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from flambeau._core.absent import absent_class
 from flambeau._core.absent_modules import find_absent
 from flambeau._core.missing import missing
-from flambeau._ops.table.namespace import get
+from flambeau._ops.table.loading import announce
+from flambeau._ops.table.namespace import get, get_inplace
 from flambeau._ops.table.op import BY_NAME
+from flambeau._ops.table.twins import twin
 from flambeau._tensor.tensor import Tensor, provides
 
 MODULES = frozenset((
@@ -120,7 +123,7 @@ def find(name: str) -> Any:
     if name == "torch":  # libraries say torch.torch by accident, and PyTorch answers
         return importlib.import_module("flambeau")
     if _is_inplace_function(name):
-        return getattr(Tensor, name)
+        return _inplace_function(name)
     return missing("flambeau", name)
 
 
@@ -161,5 +164,15 @@ def _is_function(name: str) -> bool:
 
 
 def _is_inplace_function(name: str) -> bool:
-    """`torch.relu_(x)` is `x.relu_()`."""
+    """`torch.relu_(x)` does what `x.relu_()` does."""
     return name.endswith("_") and name[:-1] in BY_NAME and hasattr(Tensor, name)
+
+
+@cache
+def _inplace_function(name: str) -> Any:
+    """The function beside a method that works in place."""
+    if any(op.inplace for op in BY_NAME[name[:-1]]):
+        return get_inplace(name[:-1])
+    function = twin(getattr(Tensor, name), name)
+    announce(name, function)
+    return function

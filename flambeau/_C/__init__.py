@@ -21,6 +21,9 @@ has_spectral = True
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_disabled_torch_function_impl"]
 
 
+TensorBase = Tensor
+"""What PyTorch's Tensor inherits its methods from."""
+_TensorBase = Tensor
 _TensorMeta = type(Tensor)
 """The class of the class Tensor."""
 

@@ -21,6 +21,7 @@ from flambeau._core import modes
 from flambeau._core.dtype import dtype
 from flambeau._core.missing import MissingAttribute
 from flambeau._tensor.attributes import fields_of
+from flambeau._tensor.method_names import IN_PYTHON
 from flambeau._tensor.tensor import Tensor, provides
 
 
@@ -205,7 +206,7 @@ def _by_mode(function: Any, types: tuple[type, ...], args: Any, kwargs: Any) -> 
 
 def _refusal(function: Any, types: tuple[type, ...]) -> str:
     name = public_name(function)
-    if name.startswith(("torch.nn.functional.", "torch.functional.")):
+    if name.startswith(WRITTEN_IN_PYTHON):
         return (f"no implementation found for '{name}' on types that implement "
                 f"__torch_function__: {list(types)}")  # fmt: skip
     listed = "".join(f"  - tensor subclass {kind}\n" for kind in types)
@@ -216,8 +217,15 @@ def _refusal(function: Any, types: tuple[type, ...]) -> str:
             "TORCH_LOGS=not_implemented")  # fmt: skip
 
 
+WRITTEN_IN_PYTHON = ("torch.nn.functional.", "torch.functional.", "torch._tensor.")
+"""How the names of functions begin that torch writes in Python, which refuse in other words."""
+
+
 def public_name(function: Any) -> str:
     """A function's full name as users write it."""
+    name = getattr(function, "__name__", "")
+    if vars(Tensor).get(name) is function:
+        return f"torch._tensor.{name}" if name in IN_PYTHON else f"torch.Tensor.{name}"
     module = getattr(function, "__module__", None) or "torch"
     head, _, rest = module.partition(".")
     if head == "flambeau":

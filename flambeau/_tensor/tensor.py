@@ -58,7 +58,7 @@ class _TensorMeta(type):
 def is_ours(value: Any) -> bool:
     """Whether a method or property is the library's, and not one that a user puts on Tensor."""
     module = getattr(getattr(value, "fget", value), "__module__", None) or ""
-    return module == "torch" or module.startswith("flambeau")
+    return module in ("torch", "torch._C", "torch._tensor") or module.startswith("flambeau")
 
 
 class Counter:

@@ -18,6 +18,7 @@ from flambeau._core.layout import Size
 from flambeau._core.missing import MissingAttribute
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.bits import share
+from flambeau._tensor.method_names import IN_PYTHON
 from flambeau._tensor.overriding import CALLED, IGNORED
 from flambeau._tensor.tensor import Tensor, new, wrap
 
@@ -47,14 +48,6 @@ OF_AUTOGRAD = frozenset(
     "output_nr name volatile grad_dtype".split()
 )
 """Properties that ask for no memory, or that stand below."""
-IN_PYTHON = frozenset(
-    "__array__ __contains__ __deepcopy__ __dlpack__ __dlpack_device__ __floordiv__ __format__ "
-    "__len__ __rdiv__ __reversed__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__ "
-    "__rrshift__ __rsub__ backward dim_order index is_shared istft lu module_load norm "
-    "register_hook register_post_accumulate_grad_hook resize resize_as split stft storage "
-    "storage_type unflatten unique unique_consecutive".split()
-)
-"""Methods that torch's Tensor defines in Python, which shows in how they print."""
 RENAMED = {
     "__iter__": "dim", "ndimension": "dim", "nelement": "numel", "to_sparse_coo": "to_sparse",
 }  # fmt: skip

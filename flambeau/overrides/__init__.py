@@ -170,10 +170,7 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether a function is a method of Tensor, or the `__get__` of one of its properties.
-
-    Methods that are also functions (`Tensor.add` is `torch.add`) count as both.
-    """
+    """Whether a function is a method of Tensor, or the `__get__` of one of its properties."""
     return names.is_of_tensor(func)
 
 

@@ -26,6 +26,8 @@ def resolve(function: Callable[..., Any]) -> str | None:
         functional = importlib.import_module("flambeau.functional")
         return f"torch.functional.{name}" if name in functional.__all__ else f"torch.{name}"
     attribute = _attribute_of_tensor(function)
+    if attribute is None and own.endswith("_") and namespace._inplace.get(own[:-1]) is function:
+        return f"torch.{own}"
     return attribute and f"torch.Tensor.{attribute}"
 
 

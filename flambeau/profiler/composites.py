@@ -55,7 +55,7 @@ reporting = Shared(_report, _report_no_more)
 def _redirect(op: Op) -> None:
     name = _name(op)
     if name is not None:
-        _redirection.add(op.body, partial(_reported, name, op))
+        _redirection.add_with_twins(op.body, partial(_reported, name, op))
 
 
 def _name(op: Op) -> str | None:

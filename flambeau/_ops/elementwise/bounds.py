@@ -27,6 +27,7 @@ from flambeau._ops.table.pointwise import (
     result_strides,
 )
 from flambeau._ops.table.scalars import check_fits, filling
+from flambeau._ops.table.twins import twin
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, method, wrap
 from flambeau.autograd.history import check_inplace
@@ -291,7 +292,7 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return get_inplace(name)(input, *bounds)  # type: ignore[no-any-return]
 
 
-Tensor.clip_ = clamp_  # type: ignore[attr-defined]
+Tensor.clip_ = twin(clamp_, "Tensor.clip_")  # type: ignore[attr-defined]
 alias("clip", "clamp")
 
 

@@ -82,13 +82,15 @@ def explain(op: Op, values: tuple[Any, ...], error: Exception) -> Exception:
 
 
 def otherwise(
-    op: Op, values: tuple[Any, ...], error: Exception, out: Any = None, *, inplace: Any = None
-) -> Any:
+    op: Op, values: tuple[Any, ...], error: Exception, out: Any = None, *, inplace: Any = None,
+    called: str = "",
+) -> Any:  # fmt: skip
     """The result where the arrays of dense tensors were not found: that of values or memory for
     tensors with a bit, that of the form for sparse tensors, if one is among the arguments. Else the
     error, in torch's words if it is a TypeError.
 
-    `inplace`: the function that was called, if that was the form in place.
+    `inplace`: what to call again, if that was the form in place. `called`: the name by which the
+    row was called, for classes that take over.
     """
     if Bits.exist:
         found = among((*values, out))
@@ -99,7 +101,8 @@ def otherwise(
         if plain is not None:
             result = CONVERTED.setdefault(op.full_name, Plain(op))(*plain)
             return result if out is None else write_out(op, out, result, plain)
-        taken, result = overrides.taken_over(op, values, out, inplace=inplace is not None)
+        in_place = inplace is not None
+        taken, result = overrides.taken_over(op, values, out, inplace=in_place, called=called)
         if taken:
             return result
         raise explain(op, values, error) from None
@@ -133,13 +136,13 @@ def named_sizes(op: Op, sizes: Any, named: dict[str, Any]) -> Any:
     raise TypeError(f"{op.public}() got an unexpected keyword argument '{name}'")
 
 
-def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
+def fallback(op: Op, values: tuple[Any, ...], error: Exception, called: str = "") -> Any:
     """The result of the overload for arguments of other types, or this one's error."""
     from flambeau._ops.table.namespace import get
 
     if isinstance(error, NotStrided):
         return otherwise(op, values, error)
-    taken, result = overrides.taken_over(op, values)
+    taken, result = overrides.taken_over(op, values, called=called)
     if taken:
         return result
     result = get(op.fallback)(*values)

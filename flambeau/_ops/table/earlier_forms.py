@@ -27,13 +27,15 @@ def lines(op: Op, out: str = "", *, inplace: bool = False) -> list[str]:
     ]
 
 
-def in_earlier_form(op: Op, values: tuple[Any, ...], out: Any, inplace: bool) -> Any:
+def in_earlier_form(
+    op: Op, values: tuple[Any, ...], out: Any, inplace: bool, called: str = ""
+) -> Any:
     """Call a row as its schema says, and warn; TypeError where the values fit no form."""
     from flambeau._ops.table.overrides import public_function
 
     while values[-1] is None:
         values = values[:-1]
-    function = public_function(op, inplace)
+    function = public_function(op, inplace, called)
     name = function.__name__
     order = _order(op, values)
     if order is None:

@@ -48,8 +48,9 @@ def make_pointwise(op: Op) -> Callable[..., Any]:
 class Path:
     """What the call path of one row needs: its kernels and the long way round."""
 
-    def __init__(self, op: Op) -> None:
+    def __init__(self, op: Op, called: str = "") -> None:
         self.op = op
+        self.called = called  # the name of its function, if not the row's own
         self.name = op.public.rpartition(".")[2]
         self.kernels = kind.Kernels(op)
         self.large = LargeKernels(self.kernels)
@@ -124,13 +125,13 @@ class Path:
 
     def foreign(self, *values: Any, out: Any = None) -> Any:
         """A call with arguments that are no plain tensors: their classes may take it over."""
-        taken, result = overrides.taken_over(self.op, values, out)
+        taken, result = overrides.taken_over(self.op, values, out, called=self.called)
         return result if taken else self.general(*values, out=out)
 
     def foreign_operator(self, *values: Any) -> Any:
         """The same for Python's operators, which ask the other operand if nobody takes over."""
         try:
-            taken, result = overrides.taken_over(self.op, values)
+            taken, result = overrides.taken_over(self.op, values, called=self.called)
         except TypeError:
             return NotImplemented
         return result if taken else self.operator(*values)
@@ -139,7 +140,7 @@ class Path:
         """The same for those in place, which leave arrays to NumPy, too: PyTorch's `x += array` is
         `x = x + array`."""
         try:
-            taken, result = overrides.taken_over(self.op, values, inplace=True)
+            taken, result = self._taken_over_inplace(values)
         except TypeError:
             return NotImplemented
         if taken:
@@ -148,8 +149,11 @@ class Path:
 
     def foreign_inplace(self, *values: Any) -> Any:
         """The same in place."""
-        taken, result = overrides.taken_over(self.op, values, inplace=True)
+        taken, result = self._taken_over_inplace(values)
         return result if taken else self.inplace(*values)
+
+    def _taken_over_inplace(self, values: tuple[Any, ...]) -> tuple[bool, Any]:
+        return overrides.taken_over(self.op, values, inplace=True, called=self.called)
 
     def plain(self, *values: Any) -> Tensor:
         """The long way without modes."""
@@ -191,7 +195,10 @@ class Path:
     def with_factor(self, x: Any, y: Any, alpha: Any, out: Any, inplace: bool) -> Tensor | None:
         """`x + alpha * y` for tensors of one float type that need no recording, else None."""
         if x.__class__ is not Tensor or y.__class__ is not Tensor:
-            taken, result = overrides.taken_over(self.op, (x, y, alpha), out, inplace=inplace)
+            values = (x, y, alpha)
+            taken, result = overrides.taken_over(
+                self.op, values, out, inplace=inplace, called=self.called
+            )
             return result if taken else None
         if alpha.__class__ not in (float, int) or out is not None or modes.watch.active:
             return None
@@ -419,17 +426,17 @@ def broadcast_error(a: np.ndarray, b: np.ndarray, error: Exception) -> Exception
 SHORT = {1: texts.unary, 2: texts.binary}
 
 
-def make_operator(op: Op) -> Callable[..., Any]:
-    """The form of a binary row behind Python's operators."""
-    path = Path(op)
+def make_operator(op: Op, called: str) -> Callable[..., Any]:
+    """The form of a binary row behind Python's operators, which go by the name `called`."""
+    path = Path(op, called)
     text = path.text = texts.binary(op, path.names, operator=True)
     function = dispatch.compile_function(f"{op.full_name} operator", text, path.scope(), path.name)
     return dispatch.finish(function, op)
 
 
-def make_inplace_operator(op: Op) -> Callable[..., Any]:
+def make_inplace_operator(op: Op, called: str) -> Callable[..., Any]:
     """The form behind Python's operators in place."""
-    path = Path(op)
+    path = Path(op, called)
     name = f"{path.name}_"
     target, other = path.names
     head = f"def {name}({target}, {other}):"
@@ -453,4 +460,5 @@ def make_inplace(op: Op) -> Callable[..., Any]:
     else:
         text = f"{head}\n    return inplace({', '.join(path.names)})\n"
     function = dispatch.compile_function(f"{op.full_name} inplace", text, path.scope(), name)
+    function.path = path
     return dispatch.finish(function, op)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._ops.table import binder, loading, renamed
+from flambeau._ops.table import binder, loading, renamed, twins
 from flambeau._ops.table.dispatch import make
 from flambeau._ops.table.elementwise_path import make_inplace, make_inplace_operator, make_operator
 from flambeau._ops.table.inplace import make_kernel_inplace
@@ -57,13 +57,31 @@ def _of_lists(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _alias(name: str) -> Callable[..., Any]:
-    return renamed.by_other_names(name, get(ALIASES[name]))
+    function = get(ALIASES[name])
+    if "." in name:  # `nn.functional.conv2d` is `torch.conv2d`
+        return renamed.by_other_names(name, function)
+    return renamed.by_other_names(name, _twin(function, ALIASES[name], name))
 
 
 def _build(name: str, ops: list[Op]) -> Callable[..., Any]:
     if len(ops) == 1:
-        return make(ops[0])
-    return chooser(name, sorted(ops, key=lambda op: op.order), make)
+        return _form(make, ops[0])
+    return chooser(name, sorted(ops, key=lambda op: op.order), partial(_form, make))
+
+
+@functools.cache
+def _form(build: Callable[[Op], Callable[..., Any]], op: Op) -> Callable[..., Any]:
+    """The function of a single row, or its in-place form."""
+    return build(op)
+
+
+def _twin(function: Any, name: str, called: str) -> Any:
+    """A function that does what `function`, that of the rows of a name, does, known as `called`."""
+    build = getattr(function, "build", None)
+    if build is None:
+        return twins.twin(function, called)
+    made = chooser(name, function.ops, lambda op: twins.twin(build(op), called))
+    return twins.named(made, called)
 
 
 def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]]) -> Any:
@@ -120,6 +138,7 @@ def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]])
     overloaded.__module__ = "torch"
     overloaded.__doc__ = "\n\n".join(op.doc for op in ops)
     overloaded.ops = ops  # type: ignore[attr-defined]
+    overloaded.build = build  # type: ignore[attr-defined]
     return overloaded
 
 
@@ -157,7 +176,7 @@ class Namespace:
             public = get(path)
             function: Any = _methods.get(path, public)
         elif path.endswith("_") and any(op.inplace for op in BY_NAME.get(path[:-1], ())):
-            function = get_inplace(path[:-1])
+            function = _inplace_method(path[:-1])
         elif any(known.startswith(f"{path}.") for known in BY_NAME):
             function = Namespace(f"{path}.")
         else:
@@ -183,11 +202,24 @@ class LazyMethod:
 
 
 def method_of(name: str) -> Callable[..., Any]:
-    """The method of Tensor that rows give a name: the function, or the in-place form."""
-    if dict.__contains__(BY_NAME, name) or loading.is_indexed(name):
-        function = get(name)
-        return _methods.get(name, function)
-    return get_inplace(name.removesuffix("_"))
+    """The method of Tensor that rows give a name: a twin of the function, or of the in-place
+    form."""
+    if not (dict.__contains__(BY_NAME, name) or loading.is_indexed(name)):
+        return _inplace_method(name.removesuffix("_"))
+    row = ALIASES.get(name, name)
+    function = get(row)
+    return _method(name, _twin(_methods.get(row, function), row, f"Tensor.{name}"))
+
+
+def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method under its own name, which may bring names for its parameters."""
+    return twins.named(renamed.by_other_names(name, function), f"Tensor.{name}")  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _inplace_method(name: str) -> Callable[..., Any]:
+    row = ALIASES.get(name, name)
+    return _method(f"{name}_", _twin(get_inplace(row), f"{row}_", f"Tensor.{name}_"))
 
 
 def attach_operators() -> None:
@@ -196,7 +228,7 @@ def attach_operators() -> None:
         build = partial(_operator, name, dunder)
         setattr(Tensor, dunder, LazyMethod(dunder, build))
     for dunder, name in INPLACE_OPERATORS.items():
-        setattr(Tensor, dunder, LazyMethod(dunder, partial(_inplace_operator, name)))
+        setattr(Tensor, dunder, LazyMethod(dunder, partial(_inplace_operator, name, dunder)))
 
 
 _inplace: dict[str, Callable[..., Any]] = {}
@@ -208,13 +240,14 @@ def get_inplace(name: str) -> Callable[..., Any]:
     if found is None:
         loading.load(name)
     if found is None and name in ALIASES:
-        found = _inplace[name] = renamed.by_other_names(name, get_inplace(ALIASES[name]))
+        function = _twin(get_inplace(ALIASES[name]), f"{ALIASES[name]}_", f"{name}_")
+        found = _inplace[name] = renamed.by_other_names(name, function)
     if found is None:
         ops_ = sorted((op for op in BY_NAME[name] if op.inplace), key=lambda op: op.order)
         if len(ops_) == 1:
-            found = _make_inplace(ops_[0])
+            found = _form(_make_inplace, ops_[0])
         else:
-            found = chooser(f"{name}_", ops_, _make_inplace)
+            found = chooser(f"{name}_", ops_, partial(_form, _make_inplace))
         _inplace[name] = found
         loading.announce(f"{name}_", found)
     return found
@@ -226,15 +259,16 @@ def _make_inplace(op: Op) -> Callable[..., Any]:
 
 def _operator(name: str, dunder: str) -> Callable[..., Any]:
     loading.load(name.partition(".")[0])
-    function = make_operator(REGISTRY[name])
+    function = make_operator(REGISTRY[name], f"Tensor.{overriding.CALLED.get(dunder, dunder)}")
     if dunder not in overriding.CALLED:  # there it goes by the method's name
         function.__name__ = dunder
     return function
 
 
-def _inplace_operator(name: str) -> Callable[..., Any]:
+def _inplace_operator(name: str, dunder: str) -> Callable[..., Any]:
     loading.load(name.partition(".")[0])
-    return make_inplace_operator(REGISTRY[name])
+    called = f"Tensor.{overriding.CALLED.get(dunder, dunder)}"
+    return make_inplace_operator(REGISTRY[name], called)
 
 
 OPERATORS = {

@@ -23,22 +23,30 @@ from flambeau.autograd.backward import grad
 
 
 def taken_over(
-    op: Op, values: tuple[Any, ...], out: Any = None, *, inplace: bool = False
+    op: Op, values: tuple[Any, ...], out: Any = None, *, inplace: bool = False, called: str = ""
 ) -> tuple[bool, Any]:
-    """Whether a class among the arguments takes a row's call over, and the result."""
+    """Whether a class among the arguments takes a row's call over, and the result.
+
+    called: the name by which it was called, if not that of the row's own function.
+    """
     found = overriding.overloaded((*values, out))
     if not found:
         return False, None
     args, kwargs = as_called(op, values)
     if out is not None:
         kwargs["out"] = out
-    return True, overriding.handle(public_function(op, inplace), found, args, kwargs)
+    return True, overriding.handle(public_function(op, inplace, called), found, args, kwargs)
 
 
-def public_function(op: Op, inplace: bool = False) -> Callable[..., Any]:
-    """What users call a row by."""
+def public_function(op: Op, inplace: bool = False, called: str = "") -> Callable[..., Any]:
+    """What users call a row by: `called`, "Tensor.unbind", if that is known."""
     from flambeau._ops.table import namespace
 
+    holder, _, own = called.rpartition(".")
+    if holder == "Tensor":
+        return getattr(Tensor, own)  # type: ignore[no-any-return]
+    if called:
+        return namespace.get_inplace(own.removesuffix("_")) if inplace else namespace.get(called)
     name = f"{op.namespace}.{op.public}" if op.namespace else op.public
     return namespace.get_inplace(name) if inplace else namespace.get(name)
 

@@ -28,6 +28,7 @@ class Redirection:
 
     def __init__(self) -> None:
         self.befores: dict[FunctionType, FunctionType] = {}
+        self.followed: dict[FunctionType, Through] = {}
 
     def add(self, function: Any, through: Through, unless: Any = None) -> None:
         """Redirect a function, once; what is no Python function is left alone.
@@ -42,12 +43,24 @@ class Redirection:
             _keep_signature(function, before)
             function.__code__ = _line(through, before, unless)
 
+    def add_with_twins(self, function: Any, through: Through) -> None:
+        """Redirect a function and its twins, those too that are made meanwhile."""
+        self.add(function, through)
+        if isinstance(function, FunctionType):
+            self.followed[function] = through
+            _followers.setdefault(function, []).append(self)
+            for other in _twins.get(function, ()):
+                self.add(other, through)
+
     def end(self) -> None:
         """Leave all functions alone."""
         with _lock:
             for function, before in self.befores.items():
                 _take_out(function, before)
             self.befores.clear()
+            for function in self.followed:
+                _followers[function].remove(self)
+            self.followed.clear()
 
 
 def _take_out(function: FunctionType, before: FunctionType) -> None:
@@ -74,6 +87,29 @@ def _keep_signature(function: FunctionType, before: FunctionType) -> None:
         before.__annotations__ = function.__annotations__
         function.__wrapped__ = before  # type: ignore[attr-defined]
         _copies.add(before)
+
+
+_twins: dict[FunctionType, list[FunctionType]] = {}
+_followers: dict[FunctionType, list[Redirection]] = {}
+"""For functions that have twins or may get them: who redirects those, too."""
+
+
+def twin(function: FunctionType, scope: dict[str, Any]) -> FunctionType:
+    """Another function with the same code, also where that is redirected now, and these globals."""
+    with _lock:
+        befores = _befores.get(function)
+        code = (befores[0] if befores else function).__code__
+        made = FunctionType(code.replace(), scope, function.__name__, function.__defaults__,
+                            function.__closure__)  # fmt: skip
+        for name in ("__kwdefaults__", "__doc__", "__module__", "__qualname__", "__annotations__"):
+            setattr(made, name, getattr(function, name))
+        made.__dict__.update(function.__dict__)
+        if made.__dict__.get("__wrapped__") in _copies:
+            del made.__wrapped__  # type: ignore[attr-defined]
+        _twins.setdefault(function, []).append(made)
+    for redirection in _followers.get(function, ()):
+        redirection.add(made, redirection.followed[function])
+    return made
 
 
 def _copy(function: FunctionType) -> FunctionType:

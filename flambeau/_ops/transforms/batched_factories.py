@@ -37,7 +37,7 @@ def redirect_all() -> None:
 
 def _redirect(op: Op) -> None:
     if op.batch in KINDS and isinstance(op.body, FunctionType):
-        _redirection.add(op.body, partial(_through, op))
+        _redirection.add_with_twins(op.body, partial(_through, op))
 
 
 def _through(op: Op, before: Callable[..., Any], args: tuple[Any, ...],

@@ -28,7 +28,7 @@ def _redirect(op: Op) -> None:
     has_tensors = any(argument.is_tensor for argument in op.schema.arguments)
     makes_one = op.schema.return_types == ("Tensor",)
     if (makes_one and not has_tensors) or op.batch in batched_factories.KINDS[1:]:
-        _redirection.add(op.body, partial(_through, op))
+        _redirection.add_with_twins(op.body, partial(_through, op))
 
 
 def _through(op: Op, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -34,7 +34,7 @@ def redirect_all() -> None:
 
 
 def _redirect(name: str, function: Any) -> None:
-    _redirection.add(function, partial(_through, name))
+    _redirection.add_with_twins(function, partial(_through, name))
 
 
 def _through(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
