@@ -370,9 +370,7 @@ __truediv__ __xor__
 """,
     "activations.pointwise": "hardshrink prelu relu relu_",
     "activations.softmax": "log_softmax logsumexp softmax",
-    "arranging.joining": """
-as_strided_ reshape resize_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
-""",
+    "arranging.joining": "reshape",
     "arranging.rearrange": """
 diag diag_embed diagflat flip fliplr flipud repeat repeat_interleave roll rot90 tile tril tril_
 triu triu_
@@ -471,9 +469,8 @@ uniform_
     "sorting.sort": "argsort msort sort topk",
     "sparse.compressed_constructors": "to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr",
     "sparse.constructors": """
-_dimI _dimV _indices _nnz _values sparse_mask sparse_resize_ to_sparse_coo
+_dimI _dimV _indices _nnz _values sparse_mask sparse_resize_ to_sparse to_sparse_coo
 """,
-    "sparse.table": "to_sparse",
     "special.functions": """
 digamma digamma_ erf erf_ erfc erfc_ erfinv erfinv_ i0 i0_ igamma igamma_ igammac igammac_ lgamma
 lgamma_ mvlgamma mvlgamma_ polygamma polygamma_
@@ -491,7 +488,10 @@ view_as
 chunk dsplit hsplit split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split
 unsafe_split_with_sizes vsplit
 """,
-    "views.strided": "as_strided fill_diagonal_ resize resize_as resize_as_",
+    "views.strided": """
+as_strided as_strided_ fill_diagonal_ resize resize_ resize_as resize_as_ set_ squeeze_ swapaxes_
+swapdims_ t_ transpose_ unsqueeze_
+""",
 }
 
 PROVIDES = {

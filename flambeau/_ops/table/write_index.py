@@ -93,9 +93,9 @@ def _is_own(name: str) -> bool:
 def _home(value: Any, fallback: str) -> str:
     """The module of rows whose code a function or property is."""
     function = value.fget if isinstance(value, property) else value
-    scope = getattr(function, "__globals__", {})  # methods have other names in `__module__`
-    name = scope.get("__name__") or getattr(function, "__module__", "") or ""
-    return module_of_rows(name) or fallback
+    name = getattr(function, "__module__", "") or ""
+    scope = getattr(function, "__globals__", {})  # twins have PyTorch's names in `__module__`
+    return module_of_rows(name) or module_of_rows(scope.get("__name__", "")) or fallback
 
 
 def _missing(present: set[str]) -> set[str]:
