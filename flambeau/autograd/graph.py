@@ -42,7 +42,6 @@ class Tools:
     zeros: Any
     ones_like: Any
     is_number: Any
-    redirection: Any
     view_as_real: Any
     view_as_complex: Any
     conj: Any

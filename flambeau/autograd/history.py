@@ -330,12 +330,18 @@ def is_inference(tensor: Tensor) -> bool:
     return tensor._inference if root is None else tensor._inference or root._inference
 
 
+on_write: list[Callable[[Tensor], None]] = []
+"""Who is told of writes while `watch.results` is on; others may take shorter ways."""
+
+
 def check_inplace(tensor: Tensor, recorded: bool, *, leaf: bool = True) -> None:
     """Raise torch's errors for writes that are not allowed. Call before the memory changes.
 
     `recorded`: whether the write would be recorded (grad mode on, and an input requires grad).
     `leaf`: whether leaves that require grad are refused.
     """
+    for about_to_change in on_write:
+        about_to_change(tensor)
     if is_inference(tensor) and not (modes.grad.inference or tensor._counts):
         raise RuntimeError(INFERENCE)
     if not leaf or not modes.grad.enabled:

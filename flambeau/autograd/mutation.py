@@ -115,17 +115,11 @@ class allow_mutation_on_saved_tensors:
         allow_mutation_on_saved_tensors.active = True
         modes.watch.active += 1  # no short way is taken: all writes pass `check_inplace`
         modes.watch.results += 1
-
-        def through(check: Any, args: Any, kwargs: Any) -> Any:
-            check(*args, **kwargs)
-            saved.before_write(args[0])
-
-        self.redirection = tools.redirection()
-        self.redirection.add(history.check_inplace, through)
+        history.on_write.append(saved.before_write)
         return saved
 
     def __exit__(self, *exc: object) -> None:
-        self.redirection.end()
+        history.on_write.remove(self.saved.before_write)
         modes.watch.results -= 1
         modes.watch.active -= 1
         allow_mutation_on_saved_tensors.active = False

@@ -67,13 +67,6 @@ tools.is_number = _is_number
 tools.negated = _lazily("negated", "_neg_view")
 
 
-def _redirection() -> Any:
-    from flambeau._ops.table.redirection import Redirection
-
-    return Redirection()
-
-
-tools.redirection = _redirection
 tools.as_strided_grad = _as_strided_grad
 tools.zeros = _zeros
 tools.new_empty_strided = _empty_strided

@@ -1,7 +1,7 @@
 """Where `__torch_function__` comes in between callers and operators: see `_tensor/overriding.py`.
 
 Rows are asked where they do not find an array (`taken_over`). Composites are written with public
-operators, and would show those: once a class takes part, their calls are redirected to `through`.
+operators, and would show those: once a class takes part, `through` stands at their gates.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._ops.table import binder
+from flambeau._ops.table import binder, gates
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor import conversion, overriding
-from flambeau._tensor.overriding import PLAIN, asked
+from flambeau._tensor.overriding import asked
 from flambeau._tensor.tensor import Tensor, is_ours, on_build
 from flambeau.autograd.backward import grad
 
@@ -70,8 +70,6 @@ def as_called(op: Op, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[st
 
 # ---- composites
 
-_composites = Redirection()
-
 
 def through(
     function: Callable[..., Any],
@@ -111,7 +109,7 @@ def declining(call: Callable[..., Any], *given: Any) -> Any:
 
 
 def _guard(name: str, function: Any) -> None:
-    """Redirect a function that is the body of a composite, or a method that is no row's."""
+    """Put a gate before the body of a composite, or a method that is no row's."""
     if not isinstance(function, FunctionType) or not is_ours(function):
         return
     rows = getattr(function, "ops", None) or [getattr(function, "op", None)]
@@ -121,9 +119,9 @@ def _guard(name: str, function: Any) -> None:
     if holder == "Tensor":
         _guard_method(own, function)
     elif name == "einsum":
-        _composites.add(function, partial(one_by_one, function), unless=PLAIN)
+        gates.add(function, gates.CLASSES, partial(one_by_one, function))
     elif not (own.startswith("_") and own.endswith("_")):
-        _composites.add(function, partial(through, function), unless=PLAIN)
+        gates.add(function, gates.CLASSES, partial(through, function))
 
 
 def _guard_method(own: str, function: Any) -> None:
@@ -132,7 +130,7 @@ def _guard_method(own: str, function: Any) -> None:
         return
     public = getattr(Tensor, overriding.CALLED.get(own, own))
     call = partial(declining, through) if own in overriding.BINARY else through
-    _composites.add(function, partial(call, public), unless=PLAIN)
+    gates.add(function, gates.CLASSES, partial(call, public))
 
 
 UNGUARDED = frozenset(("is_tensor", "is_storage", "typename", "tensor", "as_tensor", "asarray",
@@ -141,7 +139,7 @@ UNGUARDED = frozenset(("is_tensor", "is_storage", "typename", "tensor", "as_tens
 
 
 def guard_composites() -> None:
-    """Redirect all composites, also those that are built later."""
+    """Put gates before all composites, also those that are built later."""
     from flambeau._ops.table import namespace
 
     on_build.append(_guard)  # first: methods of operators build what they call

@@ -4,7 +4,8 @@ Traces and recordings have to see `torch.relu(x)`, `x.relu()`, `F.relu(x)` and a
 has imported by name, and an operator may not pay for it while nobody looks. All of them are Python
 functions, so it is a function's code that is exchanged for one line that hands its arguments over,
 and put back afterwards. Several may look at once, and stop in any order: each hands on to who was
-there before, the first of them to the function's own code.
+there before, the first of them to the function's own code. `docs/interpreters.md` says who does
+this, and why; what stays in place once it is there is a gate (`gates.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Through = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 _befores: dict[FunctionType, list[FunctionType]] = {}
 """For each redirected function: what was done before each redirection, the newest last."""
-_lock = threading.Lock()
+lock = threading.Lock()
 
 
 class Redirection:
@@ -30,18 +31,15 @@ class Redirection:
         self.befores: dict[FunctionType, FunctionType] = {}
         self.followed: dict[FunctionType, Through] = {}
 
-    def add(self, function: Any, through: Through, unless: Any = None) -> None:
-        """Redirect a function, once; what is no Python function is left alone.
-
-        `unless`: a set of classes; calls with arguments of these alone are not redirected.
-        """
+    def add(self, function: Any, through: Through) -> None:
+        """Redirect a function, once; what is no Python function is left alone."""
         if not isinstance(function, FunctionType) or function in self.befores:
             return
-        with _lock:
-            before = self.befores[function] = _copy(function)
+        with lock:
+            before = self.befores[function] = copied(function)
             _befores.setdefault(function, []).append(before)
-            _keep_signature(function, before)
-            function.__code__ = _line(through, before, unless)
+            keep_signature(function, before)
+            function.__code__ = line(_LINE, {"through": through, "before": before}, function)
 
     def add_with_twins(self, function: Any, through: Through) -> None:
         """Redirect a function and its twins, those too that are made meanwhile."""
@@ -54,7 +52,7 @@ class Redirection:
 
     def end(self) -> None:
         """Leave all functions alone."""
-        with _lock:
+        with lock:
             for function, before in self.befores.items():
                 _take_out(function, before)
             self.befores.clear()
@@ -77,16 +75,26 @@ def _take_out(function: FunctionType, before: FunctionType) -> None:
             del function.__wrapped__  # type: ignore[attr-defined]
 
 
+def own_code(function: FunctionType) -> FunctionType:
+    """The function that has a function's own code: itself, or a copy while it is redirected."""
+    befores = _befores.get(function)
+    return befores[0] if befores else function
+
+
 _copies: set[FunctionType] = set()
 """What `inspect` is told to look at instead of redirected functions."""
 
 
-def _keep_signature(function: FunctionType, before: FunctionType) -> None:
-    """Let `inspect` find the parameters that the function had."""
-    if not hasattr(function, "__wrapped__"):
+def keep_signature(function: FunctionType, before: FunctionType, *, for_good: bool = False) -> None:
+    """Let `inspect` find the parameters that the function had, until nobody redirects it, or for
+    good."""
+    known = getattr(function, "__wrapped__", None)
+    if known is None or (for_good and known in _copies):
         before.__annotations__ = function.__annotations__
         function.__wrapped__ = before  # type: ignore[attr-defined]
-        _copies.add(before)
+        _copies.discard(known)  # type: ignore[arg-type]
+        if not for_good:
+            _copies.add(before)
 
 
 _twins: dict[FunctionType, list[FunctionType]] = {}
@@ -94,25 +102,14 @@ _followers: dict[FunctionType, list[Redirection]] = {}
 """For functions that have twins or may get them: who redirects those, too."""
 
 
-def twin(function: FunctionType, scope: dict[str, Any]) -> FunctionType:
-    """Another function with the same code, also where that is redirected now, and these globals."""
-    with _lock:
-        befores = _befores.get(function)
-        code = (befores[0] if befores else function).__code__
-        made = FunctionType(code.replace(), scope, function.__name__, function.__defaults__,
-                            function.__closure__)  # fmt: skip
-        for name in ("__kwdefaults__", "__doc__", "__module__", "__qualname__", "__annotations__"):
-            setattr(made, name, getattr(function, name))
-        made.__dict__.update(function.__dict__)
-        if made.__dict__.get("__wrapped__") in _copies:
-            del made.__wrapped__  # type: ignore[attr-defined]
-        _twins.setdefault(function, []).append(made)
+def follow(function: FunctionType, made: FunctionType) -> None:
+    """From now on `made` is a twin of a function: who redirects that with its twins gets both."""
+    _twins.setdefault(function, []).append(made)
     for redirection in _followers.get(function, ()):
         redirection.add(made, redirection.followed[function])
-    return made
 
 
-def _copy(function: FunctionType) -> FunctionType:
+def copied(function: FunctionType) -> FunctionType:
     """A function with the same code, for whatever happens to the other's."""
     copy = FunctionType(function.__code__, function.__globals__, function.__name__,
                         function.__defaults__, function.__closure__)  # fmt: skip
@@ -120,13 +117,11 @@ def _copy(function: FunctionType) -> FunctionType:
     return copy
 
 
-def _line(through: Through, before: FunctionType, unless: Any) -> CodeType:
-    """Code that calls `through`, for a function with just as many closure cells."""
-    values = {"through": through, "before": before, "map": map, "type": type}
-    if unless is not None:
-        values["known"] = unless.issuperset
-    code = before.__code__
-    template = _template(unless is not None, len(code.co_freevars))
+def line(text: str, values: dict[str, Any], function: FunctionType) -> CodeType:
+    """Code from a text that names `values` as string constants, to be a function's: it has just as
+    many closure cells."""
+    code = function.__code__
+    template = _template(text, len(code.co_freevars))
     constants = tuple(
         values.get(constant, constant) if isinstance(constant, str) else constant
         for constant in template.co_consts
@@ -136,13 +131,12 @@ def _line(through: Through, before: FunctionType, unless: Any) -> CodeType:
 
 
 @cache
-def _template(has_known: bool, cells: int) -> CodeType:
-    """The line, compiled as a function that closes over so many variables: what reads a frame's
+def _template(text: str, cells: int) -> CodeType:
+    """A text, compiled as a function that closes over so many variables: what reads a frame's
     variables (debuggers, pytest) relies on the first instruction, which puts the cells there."""
     names = "".join(f"cell{number:05}, " for number in range(cells))
-    text = (_LINE_UNLESS if has_known else _LINE).format(cells=names)
     scope: dict[str, Any] = {}
-    exec(compile(text, __file__, "exec"), scope)
+    exec(compile(text.format(cells=names), __file__, "exec"), scope)
     template: CodeType = scope["around"](*[None] * cells).__code__
     # No variable of the function's own can have such a name, nor be taken for one of these.
     return template.replace(co_varnames=tuple(f".{name}" for name in template.co_varnames))
@@ -153,21 +147,6 @@ def around({cells}):
     def line(*args, **kwargs):
         through = "through"
         return through("before", args, kwargs)
-        ({cells})
-    return line
-"""
-
-_LINE_UNLESS = """
-def around({cells}):
-    def line(*args, **kwargs):
-        known = "known"
-        before = "before"
-        every = "map"  # constants: the function's module may have a `type` of its own
-        kind = "type"
-        if known(every(kind, args)) and (not kwargs or known(every(kind, kwargs.values()))):
-            return before(*args, **kwargs)
-        through = "through"
-        return through(before, args, kwargs)
         ({cells})
     return line
 """

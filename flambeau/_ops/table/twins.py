@@ -14,7 +14,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from flambeau._ops.table import redirection
+from flambeau._ops.table import gates, redirection
 from flambeau._tensor.method_names import name_as_method
 from flambeau._tensor.tensor import is_ours
 
@@ -31,10 +31,25 @@ def twin(function: Any, called: str) -> Any:
         return function
     scope = function.__globals__
     is_generated = any(name in scope for name in (*ASKING, "foreign", "foreign_inplace"))
-    made = redirection.twin(function, dict(scope) if is_generated else scope)
+    made = _with_own_code(function, dict(scope) if is_generated else scope)
+    for who in (gates, redirection):
+        who.follow(function, made)
     if is_generated:
         _let_know(made, function, called)
     return named(made, called)
+
+
+def _with_own_code(function: FunctionType, scope: dict[str, Any]) -> FunctionType:
+    """Another function with the same code, whatever stands before that now, and these globals."""
+    own = gates.own_code(function)
+    made = FunctionType(own.__code__.replace(), scope, function.__name__, function.__defaults__,
+                        function.__closure__)  # fmt: skip
+    for name in ("__kwdefaults__", "__doc__", "__module__", "__qualname__", "__annotations__"):
+        setattr(made, name, getattr(function, name))
+    made.__dict__.update(function.__dict__)
+    if own is not function and made.__dict__.get("__wrapped__") is own:
+        del made.__wrapped__  # type: ignore[attr-defined]
+    return made
 
 
 def named(function: Any, called: str) -> Any:

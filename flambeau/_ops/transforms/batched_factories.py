@@ -14,30 +14,29 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._ops.table import gates
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import LISTENERS, REGISTRY, Op
 from flambeau._ops.table.outputs import tensors_in
-from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.batches import REFUSED, Batch
 
 KINDS = ("examples", "like", "new", "new strided", "draws", "draws like")
-_redirection = Redirection()
 
 
-def redirect_all() -> None:
+def ask_all() -> None:
     """From the first batch on, factories ask whether they are called for examples."""
-    if _redirect in LISTENERS:
+    if _ask in LISTENERS:
         return
-    LISTENERS.append(_redirect)
+    LISTENERS.append(_ask)
     for op in REGISTRY.values():
-        _redirect(op)
+        _ask(op)
 
 
-def _redirect(op: Op) -> None:
+def _ask(op: Op) -> None:
     if op.batch in KINDS and isinstance(op.body, FunctionType):
-        _redirection.add_with_twins(op.body, partial(_through, op))
+        gates.add(op.body, gates.BATCHES, partial(_through, op), with_twins=True)
 
 
 def _through(op: Op, before: Callable[..., Any], args: tuple[Any, ...],

@@ -7,28 +7,26 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._ops.table import gates
 from flambeau._ops.table.op import LISTENERS, REGISTRY, Op
-from flambeau._ops.table.redirection import Redirection
 from flambeau._ops.transforms import batched_factories, dispatching
 from flambeau._tensor.tensor import constructors
 
-_redirection = Redirection()
 
-
-def redirect_all() -> None:
+def ask_all() -> None:
     """From the first class or mode on, factories ask whether somebody wants to see them."""
-    LISTENERS.append(_redirect)
+    LISTENERS.append(_ask)
     for op in REGISTRY.values():
-        _redirect(op)
+        _ask(op)
 
 
-def _redirect(op: Op) -> None:
+def _ask(op: Op) -> None:
     if op.kind != "composite" or not isinstance(op.body, FunctionType) or op.namespace:
         return
     has_tensors = any(argument.is_tensor for argument in op.schema.arguments)
     makes_one = op.schema.return_types == ("Tensor",)
     if (makes_one and not has_tensors) or op.batch in batched_factories.KINDS[1:]:
-        _redirection.add_with_twins(op.body, partial(_through, op))
+        gates.add(op.body, gates.NEW_TENSORS, partial(_through, op), with_twins=True)
 
 
 def _through(op: Op, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

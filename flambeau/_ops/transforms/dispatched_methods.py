@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
-from flambeau._ops.table import pointwise
-from flambeau._ops.table.redirection import Redirection
+from flambeau._ops.table import gates, pointwise
 from flambeau._ops.transforms import dispatched_factories, dispatching
 from flambeau._tensor.tensor import SHOWN, Tensor, constructors, on_shown, wrap
 from flambeau.autograd.history import bump, check_inplace
@@ -21,20 +20,19 @@ from flambeau.autograd.history import bump, check_inplace
 NO_ARRAY = {"numpy": ".numpy() is not supported for tensor subclasses.",
             "tolist": ".tolist() is not supported for tensor subclasses, got {}"}  # fmt: skip
 """What tensors without numbers refuse, in torch's words."""
-_redirection = Redirection()
 
 
-def redirect_all() -> None:
+def ask_all() -> None:
     """From the first class or mode on, methods ask whether somebody wants to see them."""
     for name, function in SHOWN:
-        _redirect(name, function)
-    on_shown.append(_redirect)
+        _ask(name, function)
+    on_shown.append(_ask)
     for name, text in NO_ARRAY.items():
-        _redirection.add(getattr(Tensor, name), partial(_refused, text))
+        gates.add(getattr(Tensor, name), gates.NUMBERS, partial(_refused, text))
 
 
-def _redirect(name: str, function: Any) -> None:
-    _redirection.add_with_twins(function, partial(_through, name))
+def _ask(name: str, function: Any) -> None:
+    gates.add(function, gates.METHODS, partial(_through, name), with_twins=True)
 
 
 def _through(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

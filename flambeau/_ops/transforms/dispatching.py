@@ -259,8 +259,8 @@ def expect_dispatch() -> None:
         known.insert(known.index(meta.watch) if meta.watch in known else len(known), watch)
         from flambeau._ops.transforms import dispatched_factories, dispatched_methods
 
-        dispatched_factories.redirect_all()
-        dispatched_methods.redirect_all()
+        dispatched_factories.ask_all()
+        dispatched_methods.ask_all()
 
 
 @provides("ones_of_class")

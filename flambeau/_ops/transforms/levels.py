@@ -43,4 +43,4 @@ def expect_meta() -> None:
 @provides("expect_batches")
 def expect_batches() -> None:
     """From now on new tensors may be made for examples of a batch."""
-    batched_factories.redirect_all()
+    batched_factories.ask_all()
