@@ -22,6 +22,7 @@ from flambeau._ops.cuda.table import KERNELS, WRITING
 from flambeau._ops.table import dispatch, pointwise
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.recording import Plan
 from flambeau._ops.transforms import batching
 from flambeau._runtime.cuda.memory import Current, On
@@ -290,8 +291,7 @@ def expect_cuda() -> None:
     import flambeau._ops.table.autocast  # noqa: F401  (precision is chosen before the place)
     from flambeau._ops.cuda import attention, conv, fft, linalg, products  # noqa: F401
 
-    if watch not in dispatch.WATCHERS:
-        dispatch.WATCHERS.append(watch)
+    if dispatch.add_watcher(watch, Rank.DEVICES):
         dispatch.WITHOUT_NUMBERS.append(on_host)
         modes.watch.active += 1
         modes.watch.devices += 1

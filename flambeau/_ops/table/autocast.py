@@ -29,6 +29,7 @@ from flambeau._core.device import Cuda
 from flambeau._ops.table import dispatch
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Op
+from flambeau._ops.table.ranks import Rank
 from flambeau._tensor.tensor import Tensor
 
 Policy = Callable[[tuple[Any, ...], str], list[Any]]
@@ -55,7 +56,7 @@ GIVEN_BOTH: dict[str, tuple[Callable[..., bool], str]] = {}
 row was given and what that was cast to: its gradients come in the types of the former."""
 
 
-dispatch.WATCHERS.append(watch)
+dispatch.add_watcher(watch, Rank.AUTOCAST)
 
 
 def around(op: Op) -> Callable[..., Any]:

@@ -19,6 +19,7 @@ from flambeau._core import allocation, modes
 from flambeau._ops.table import binder, bits, earlier_forms, overrides, pointwise, renamed
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import check_out, inplace_array, write_out
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.recording import build as build_recorder
 from flambeau._ops.table.recording import compile_function
 from flambeau._ops.table.result_types import result_type_of
@@ -155,7 +156,20 @@ CONVERTED: dict[str, Plain] = {}
 """Functions that were called with Python types for element types."""
 Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool | None], Any]
 WATCHERS: list[Watcher] = []
-"""What stands between a call and its operator: each returns NotImplemented or the result."""
+"""What stands between a call and its operator, by rank: each returns NotImplemented or the
+result."""
+_ranks: dict[Watcher, Rank] = {}
+
+
+def add_watcher(watcher: Watcher, rank: Rank) -> bool:
+    """Let a handler see the calls of rows from now on; whether it did not before."""
+    if watcher in _ranks:
+        return False
+    _ranks[watcher] = rank
+    WATCHERS[:] = sorted(_ranks, key=_ranks.__getitem__)
+    return True
+
+
 ALONE: list[Watcher] = []
 """The watcher of tensors on devices, for calls that no mode looks at."""
 WITHOUT_NUMBERS: list[Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]] = []

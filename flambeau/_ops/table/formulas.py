@@ -15,6 +15,7 @@ import numpy as np
 
 from flambeau._compiler.expr import Expr, parameter, parameters
 from flambeau._core import modes
+from flambeau._ops.table.ranks import Rank
 
 MOST_FORMS = 16
 """Forms of one formula (types, and the numbers in it) that are compiled; then operators run."""
@@ -192,8 +193,7 @@ def traced(formula: LargeFormula, values: tuple[Any, ...]) -> Expr:
     from flambeau._ops.table import dispatch
     from flambeau._tensor.tensor import Tensor, wrap
 
-    if watch not in dispatch.WATCHERS:
-        dispatch.WATCHERS.append(watch)
+    dispatch.add_watcher(watch, Rank.RECORDING)
     trace = Trace()
     singles = []
     for name, value in zip(formula.names, values, strict=True):

@@ -4,7 +4,7 @@ to take their calls over.
 Generated functions test `modes.watch` in their text. Composites, factories and methods of Tensor
 that are no rows have no such line; they get one when a reason first comes up (a class that takes
 part, a batch, a mode below autograd), and keep it: while nothing is on, it costs one test. Handlers
-have ranks, so that their order is the same whatever came up first.
+have ranks (`ranks.py`).
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ from typing import Any, NamedTuple
 
 from flambeau._core import modes
 from flambeau._ops.table import redirection
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.redirection import Through
 from flambeau._tensor.overriding import PLAIN
-
-CLASSES, BATCHES, NEW_TENSORS, METHODS, NUMBERS = range(5)
-"""Ranks of handlers, from outside to inside: `__torch_function__`, `vmap`, `__torch_dispatch__`."""
 
 
 class Handler(NamedTuple):
     """Who may take calls over, and whether those of the function's twins, too."""
 
-    rank: int
+    rank: Rank
     through: Through
     with_twins: bool
 
@@ -41,7 +39,6 @@ class Gate:
             redirection.keep_signature(function, self.own, for_good=True)
         self.function = function
         self.handlers: list[Handler] = []
-        self.asks_classes = False
 
     def add(self, handler: Handler) -> None:
         """Let a handler see calls; one of each rank."""
@@ -59,7 +56,7 @@ class Gate:
         return self.first(self.following, args, kwargs)
 
     def _put_in_place(self) -> None:
-        asks_classes = self.handlers[0].rank == CLASSES
+        asks_classes = self.handlers[0].rank is Rank.CLASSES
         text = WITH_CLASSES if asks_classes else WITHOUT_CLASSES
         values = {"enter": self.enter, "own": self.own, "watch": modes.watch,
                   "known": PLAIN.issuperset, "map": map, "type": type}  # fmt: skip
@@ -76,7 +73,7 @@ _gates: dict[FunctionType, Gate] = {}
 _twins: dict[FunctionType, list[FunctionType]] = {}
 
 
-def add(function: Any, rank: int, through: Through, *, with_twins: bool = False) -> None:
+def add(function: Any, rank: Rank, through: Through, *, with_twins: bool = False) -> None:
     """Let a handler see a function's calls; what is no Python function is left alone."""
     if not isinstance(function, FunctionType):
         return

@@ -15,6 +15,7 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._ops.table import binder, gates
 from flambeau._ops.table.op import Op
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor import conversion, overriding
 from flambeau._tensor.overriding import asked
@@ -119,9 +120,9 @@ def _guard(name: str, function: Any) -> None:
     if holder == "Tensor":
         _guard_method(own, function)
     elif name == "einsum":
-        gates.add(function, gates.CLASSES, partial(one_by_one, function))
+        gates.add(function, Rank.CLASSES, partial(one_by_one, function))
     elif not (own.startswith("_") and own.endswith("_")):
-        gates.add(function, gates.CLASSES, partial(through, function))
+        gates.add(function, Rank.CLASSES, partial(through, function))
 
 
 def _guard_method(own: str, function: Any) -> None:
@@ -130,7 +131,7 @@ def _guard_method(own: str, function: Any) -> None:
         return
     public = getattr(Tensor, overriding.CALLED.get(own, own))
     call = partial(declining, through) if own in overriding.BINARY else through
-    gates.add(function, gates.CLASSES, partial(call, public))
+    gates.add(function, Rank.CLASSES, partial(call, public))
 
 
 UNGUARDED = frozenset(("is_tensor", "is_storage", "typename", "tensor", "as_tensor", "asarray",

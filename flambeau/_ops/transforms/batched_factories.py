@@ -18,6 +18,7 @@ from flambeau._ops.table import gates
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import LISTENERS, REGISTRY, Op
 from flambeau._ops.table.outputs import tensors_in
+from flambeau._ops.table.ranks import Rank
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.batches import REFUSED, Batch
@@ -36,7 +37,7 @@ def ask_all() -> None:
 
 def _ask(op: Op) -> None:
     if op.batch in KINDS and isinstance(op.body, FunctionType):
-        gates.add(op.body, gates.BATCHES, partial(_through, op), with_twins=True)
+        gates.add(op.body, Rank.LEVELS, partial(_through, op), with_twins=True)
 
 
 def _through(op: Op, before: Callable[..., Any], args: tuple[Any, ...],

@@ -9,6 +9,7 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._ops.table import gates
 from flambeau._ops.table.op import LISTENERS, REGISTRY, Op
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.transforms import batched_factories, dispatching
 from flambeau._tensor.tensor import constructors
 
@@ -26,7 +27,7 @@ def _ask(op: Op) -> None:
     has_tensors = any(argument.is_tensor for argument in op.schema.arguments)
     makes_one = op.schema.return_types == ("Tensor",)
     if (makes_one and not has_tensors) or op.batch in batched_factories.KINDS[1:]:
-        gates.add(op.body, gates.NEW_TENSORS, partial(_through, op), with_twins=True)
+        gates.add(op.body, Rank.DISPATCH, partial(_through, op), with_twins=True)
 
 
 def _through(op: Op, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

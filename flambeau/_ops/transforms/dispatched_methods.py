@@ -13,6 +13,7 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._ops.table import gates, pointwise
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.transforms import dispatched_factories, dispatching
 from flambeau._tensor.tensor import SHOWN, Tensor, constructors, on_shown, wrap
 from flambeau.autograd.history import bump, check_inplace
@@ -28,11 +29,11 @@ def ask_all() -> None:
         _ask(name, function)
     on_shown.append(_ask)
     for name, text in NO_ARRAY.items():
-        gates.add(getattr(Tensor, name), gates.NUMBERS, partial(_refused, text))
+        gates.add(getattr(Tensor, name), Rank.NUMBERS, partial(_refused, text))
 
 
 def _ask(name: str, function: Any) -> None:
-    gates.add(function, gates.METHODS, partial(_through, name), with_twins=True)
+    gates.add(function, Rank.METHODS, partial(_through, name), with_twins=True)
 
 
 def _through(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -15,9 +15,10 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.number_operands import number_behind
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.recording import Plan
 from flambeau._ops.table.schema import REQUIRED, Argument
-from flambeau._ops.transforms import batching, expressions, meta
+from flambeau._ops.transforms import batching, expressions
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, constructors, provides
 from flambeau.autograd.history import bump, check_inplace, snapshot
@@ -254,9 +255,7 @@ def _in_place(op: Op, values: tuple[Any, ...], call: Call) -> Any:
 @provides("expect_dispatch")
 def expect_dispatch() -> None:
     """From now on classes and modes may want to see rows."""
-    known = dispatch.WATCHERS
-    if watch not in known:  # tensors without memory may be among what they see
-        known.insert(known.index(meta.watch) if meta.watch in known else len(known), watch)
+    if dispatch.add_watcher(watch, Rank.DISPATCH):
         from flambeau._ops.transforms import dispatched_factories, dispatched_methods
 
         dispatched_factories.ask_all()

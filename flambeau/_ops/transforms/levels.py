@@ -8,6 +8,7 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._ops.table import dispatch
 from flambeau._ops.table.op import Op
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.transforms import batched_factories, batching, meta, tangents
 from flambeau._tensor.tensor import provides
 from flambeau.autograd.batches import Batch
@@ -28,15 +29,13 @@ def watch(
 @provides("carry_tangents")
 def carry_tangents() -> None:
     """From now on calls are looked at."""
-    if watch not in dispatch.WATCHERS:
-        dispatch.WATCHERS.append(watch)
+    dispatch.add_watcher(watch, Rank.LEVELS)
 
 
 @provides("expect_meta")
 def expect_meta() -> None:
     """From now on there may be tensors without memory."""
-    if meta.watch not in dispatch.WATCHERS:
-        dispatch.WATCHERS.append(meta.watch)
+    if dispatch.add_watcher(meta.watch, Rank.META):
         dispatch.WITHOUT_NUMBERS.append(meta.without_numbers)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from flambeau._core import modes
 from flambeau._ops.table import gates
+from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.redirection import Redirection
 from flambeau._ops.table.twins import twin
 
@@ -42,18 +43,18 @@ def noting(said: list[Any], word: Any) -> Any:
 
 def test_nobody_is_asked_while_nothing_is_on() -> None:
     function, said = made(), []
-    gates.add(function, gates.BATCHES, noting(said, "batch"))
+    gates.add(function, Rank.LEVELS, noting(said, "batch"))
     assert (function(3), function(3, 5, plus=0), said) == (17, 25, [])
 
 
-@pytest.mark.parametrize("order", list(permutations((0, 1, 3))))
+@pytest.mark.parametrize("order", list(permutations((Rank.CLASSES, Rank.LEVELS, Rank.METHODS))))
 def test_handlers_are_asked_by_rank_whoever_came_first(order: Any, watched: None) -> None:
     function, said = made(), []
     for rank in order:
         gates.add(function, rank, noting(said, rank))
         gates.add(function, rank, noting(said, "a second time"))
     assert function(3, plus=0) == 16
-    assert said == [gates.CLASSES, gates.BATCHES, gates.METHODS] == [0, 1, 3]
+    assert said == [Rank.CLASSES, Rank.LEVELS, Rank.METHODS]
 
 
 class Other:
@@ -65,7 +66,7 @@ class Other:
 
 def test_classes_are_asked_for_values_of_other_classes_alone() -> None:
     function, said = made(), []
-    gates.add(function, gates.CLASSES, noting(said, "class"))
+    gates.add(function, Rank.CLASSES, noting(said, "class"))
     assert (function(3), said) == (17, [])
     assert (function(Other()), said) == (13, ["class"])
     assert (function(x=Other(), by=3), said) == (14, ["class"] * 2)
@@ -73,8 +74,8 @@ def test_classes_are_asked_for_values_of_other_classes_alone() -> None:
 
 def test_who_takes_a_call_over_ends_it(watched: None) -> None:
     function, said = made(), []
-    gates.add(function, gates.METHODS, noting(said, "method"))
-    gates.add(function, gates.BATCHES, lambda before, args, kwargs: "taken")
+    gates.add(function, Rank.METHODS, noting(said, "method"))
+    gates.add(function, Rank.LEVELS, lambda before, args, kwargs: "taken")
     assert (function(3), said) == ("taken", [])
 
 
@@ -82,7 +83,7 @@ def test_a_gate_made_while_a_function_is_redirected_stays_when_it_is_left(watche
     function, said, redirection = made(), [], Redirection()
     signature = inspect.signature(function)
     redirection.add(function, noting(said, "trace"))
-    gates.add(function, gates.BATCHES, noting(said, "batch"))
+    gates.add(function, Rank.LEVELS, noting(said, "batch"))
     assert (function(3), said) == (17, ["trace", "batch"])
     redirection.end()
     said.clear()
@@ -96,8 +97,8 @@ def test_a_gate_made_while_a_function_is_redirected_stays_when_it_is_left(watche
 def test_twins_share_the_handlers_that_ask_for_them(watched: None) -> None:
     function, said = made(), []
     early = twin(function, "early")
-    gates.add(function, gates.CLASSES, noting(said, "this one"))
-    gates.add(function, gates.BATCHES, noting(said, "all"), with_twins=True)
+    gates.add(function, Rank.CLASSES, noting(said, "this one"))
+    gates.add(function, Rank.LEVELS, noting(said, "all"), with_twins=True)
     late = twin(function, "late")
     assert (early(3), late(3), said) == (17, 17, ["all", "all"])
     assert function(3) == 17
@@ -112,8 +113,8 @@ def test_debuggers_may_read_the_variables_of_gates(watched: None) -> None:
         assert all(isinstance(name, str) for name in dict(frame.f_locals))
         return look
 
-    gates.add(function, gates.BATCHES, noting([], ""))
-    gates.add(function, gates.CLASSES, noting([], ""))
+    gates.add(function, Rank.LEVELS, noting([], ""))
+    gates.add(function, Rank.CLASSES, noting([], ""))
     before = sys.gettrace()
     sys.settrace(look)
     try:
@@ -124,5 +125,5 @@ def test_debuggers_may_read_the_variables_of_gates(watched: None) -> None:
 
 
 def test_what_is_no_python_function_is_left_alone() -> None:
-    gates.add(len, gates.BATCHES, noting([], ""))
+    gates.add(len, Rank.LEVELS, noting([], ""))
     assert len("12") == 2

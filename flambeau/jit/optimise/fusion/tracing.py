@@ -18,6 +18,7 @@ from flambeau._compiler.fuse import REDUCTIONS
 from flambeau._core import modes
 from flambeau._ops.table import dispatch
 from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.ranks import Rank
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.optimise.fusion.symbols import (
     NotFusible,
@@ -283,8 +284,7 @@ class tracing:
         self.tracer = tracer
 
     def __enter__(self) -> Tracer:
-        if watch not in dispatch.WATCHERS:
-            dispatch.WATCHERS.append(watch)
+        dispatch.add_watcher(watch, Rank.RECORDING)
         current.tracer = self.tracer
         modes.watch.active += 1
         return self.tracer
