@@ -20,6 +20,8 @@ from flambeau._tensor.tensor import Tensor, wrap
 
 _functions: dict[str, Callable[..., Any]] = {}
 _methods: dict[str, Callable[..., Any]] = {}
+"""What takes sizes one by one, where the function does not."""
+_as_methods: dict[str, Callable[..., Any]] = {}
 
 
 def get(name: str) -> Callable[..., Any]:
@@ -208,18 +210,21 @@ def method_of(name: str) -> Callable[..., Any]:
         return _inplace_method(name.removesuffix("_"))
     row = ALIASES.get(name, name)
     function = get(row)
-    return _method(name, _twin(_methods.get(row, function), row, f"Tensor.{name}"))
+    made = _twin(_methods.get(row, function), row, f"Tensor.{name}")
+    return _as_method(name, renamed.by_other_names(name, made))
 
 
-def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A method under its own name, which may bring names for its parameters."""
-    return twins.named(renamed.by_other_names(name, function), f"Tensor.{name}")  # type: ignore[no-any-return]
-
-
-@functools.cache
 def _inplace_method(name: str) -> Callable[..., Any]:
-    row = ALIASES.get(name, name)
-    return _method(f"{name}_", _twin(get_inplace(row), f"{row}_", f"Tensor.{name}_"))
+    row, own = ALIASES.get(name, name), f"{name}_"
+    if own in _as_methods:
+        return _as_methods[own]
+    made = _twin(get_inplace(row), f"{row}_", f"Tensor.{own}")
+    return _as_method(own, renamed.by_other_names(name, made))
+
+
+def _as_method(name: str, made: Callable[..., Any]) -> Callable[..., Any]:
+    """A method under its own name; threads that ask at once get the same."""
+    return _as_methods.setdefault(name, twins.named(made, f"Tensor.{name}"))
 
 
 def attach_operators() -> None:
