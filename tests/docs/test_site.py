@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from pathlib import Path
@@ -138,10 +139,61 @@ def test_calls_that_are_timed():
 
 
 def test_stopwatch():
-    times = stopwatch.measured(flambeau, "mm", ["x", "y"])
+    times = stopwatch.measured(flambeau, "mm", ["x", "y"], until=math.inf)
     assert "small" not in times  # a vector is no matrix
     assert times["matrix"] > 0
-    assert stopwatch.measured(flambeau, "exp", ["x"]).keys() >= {"small", "matrix"}
+    times = stopwatch.measured(flambeau, "exp", ["x"], until=math.inf)
+    assert times.keys() >= {"small", "matrix"}
+
+
+def test_stopwatch_without_time():
+    assert stopwatch.measured(flambeau, "exp", ["x"], until=0.0).keys() == {"small"}
+    calls = []
+    assert stopwatch.seconds(lambda: calls.append(1), until=0.0) > 0
+    assert len(calls) <= 2 + 2000  # one row
+
+
+def test_of_two_measurements_the_faster():
+    before = {"times": {"exp": {"small": 2.0, "matrix": 5.0}, "log": {"small": 1.0}}}
+    now = {"times": {"exp": {"small": 3.0, "large": 9.0}}}
+    assert speed.faster(None, now) is now
+    assert speed.faster(before, now)["times"] == {
+        "exp": {"small": 2.0, "matrix": 5.0, "large": 9.0},
+        "log": {"small": 1.0},
+    }
+
+
+@pytest.mark.parametrize(
+    ("setting", "torch", "expected"),
+    [
+        ("", True, ["flambeau", "torch"]),
+        ("1", True, ["flambeau", "torch"]),
+        ("", False, []),
+        ("1", False, ["flambeau"]),
+        ("0", True, []),
+    ],
+)
+def test_which_libraries_are_timed(monkeypatch, setting: str, torch: bool, expected: list[str]):
+    monkeypatch.setattr(speed, "has_torch", lambda: torch)
+    assert speed.libraries_to_time(setting) == expected
+
+
+def test_times_are_kept(monkeypatch, tmp_path: Path):
+    """Later builds on the same machine measure nothing; other calls do."""
+    asked = []
+
+    def timed(library: str, wanted: dict[str, list[object]]) -> dict[str, object]:
+        asked.append(library)
+        return {"version": "1", "times": {name: {"small": 1.0} for name in wanted}}
+
+    monkeypatch.setattr(speed, "_timed", timed)
+    monkeypatch.setattr(speed, "has_torch", lambda: False)
+    monkeypatch.setenv("FLAMBEAU_SITE_SPEEDS", "1")
+    first = speed.times(tmp_path, {"exp": ["x"]})
+    assert speed.times(tmp_path, {"exp": ["x"]}) == first
+    assert len(asked) == speed.ROUNDS
+    assert speed.times(tmp_path, {"log": ["x"]})["flambeau"]["times"] == {"log": {"small": 1.0}}
+    assert len(asked) == 2 * speed.ROUNDS
 
 
 def test_section_of_speed():
