@@ -62,7 +62,8 @@ def progress(done, total):
     """A bar, in a terminal or a notebook."""
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
         filled = 30 * done // total
-        print(f"\r[{'#' * filled}{'.' * (30 - filled)}]", end="", file=sys.stderr)
+        end = "\n" if done == total else ""
+        print(f"\r[{'#' * filled}{'.' * (30 - filled)}]", end=end, file=sys.stderr)
 
 
 optimizer = torch.optim.Adam(model.parameters(), lr=0.004)

@@ -53,7 +53,8 @@ def network():
 
 def progress(done, total):
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
-        print(f"\r{done}/{total} steps", end="", file=sys.stderr)
+        end = "\n" if done == total else ""
+        print(f"\r{done}/{total} steps", end=end, file=sys.stderr)
 
 
 def train(mixed, steps=100):

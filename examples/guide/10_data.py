@@ -23,7 +23,8 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_in
 
 torch.manual_seed(0)
 rng = np.random.default_rng(0)
-folder = Path(tempfile.mkdtemp(prefix="guide-data-"))
+temporary = tempfile.TemporaryDirectory(prefix="guide-data-")  # gone when the program ends
+folder = Path(temporary.name)
 forms = ["disc", "square", "stripes"]
 
 # %%

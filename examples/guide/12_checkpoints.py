@@ -20,7 +20,8 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-folder = Path(tempfile.mkdtemp(prefix="guide-files-"))
+temporary = tempfile.TemporaryDirectory(prefix="guide-files-")  # gone when the program ends
+folder = Path(temporary.name)
 path = folder / "training.pt"
 
 

@@ -98,7 +98,8 @@ class Page:
 
 page = None
 if FLAMBEAU:
-    folder = Path(tempfile.mkdtemp(prefix="guide-profile-"))
+    temporary = tempfile.TemporaryDirectory(prefix="guide-profile-")  # gone when the program ends
+    folder = Path(temporary.name)
     with torch.debug.profile(str(folder / "steps.json"), file=io.StringIO()):
         for _ in range(3):
             step()

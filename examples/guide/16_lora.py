@@ -39,7 +39,8 @@ def flower(petals, turn=0.0):
 
 def progress(done, total):
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
-        print(f"\r{done}/{total} steps", end="", file=sys.stderr)
+        end = "\n" if done == total else ""
+        print(f"\r{done}/{total} steps", end=end, file=sys.stderr)
 
 
 def train(model, target, steps, lr):

@@ -79,7 +79,8 @@ print(f"{sum(p.numel() for p in model.parameters()):,} parameters")
 
 def progress(done, total, loss):
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
-        print(f"\r{done}/{total} steps, loss {loss:.2f}", end="", file=sys.stderr)
+        end = "\n" if done == total else ""
+        print(f"\r{done}/{total} steps, loss {loss:.2f}", end=end, file=sys.stderr)
 
 
 steps = 260
