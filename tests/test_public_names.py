@@ -26,8 +26,10 @@ NAMESPACES = (
     "torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.optim",
     "torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.utils.data", "torch.autograd",
     "torch.autograd.forward_ad", "torch.autograd.functional", "torch.autograd.graph",
-    "torch.linalg", "torch.fft",
+    "torch.linalg", "torch.fft", "torch.Tensor",
 )  # fmt: skip
+OF_DEVICES = {"cuda", "xpu", "ipu", "mtia", "pin_memory", "record_stream"}
+"""Methods of tensors that need a device which most machines have not: they show no example."""
 SHAPES = re.compile(
     r"\b([Ss]hapes?|sizes?|dims?|0-dim|scalars?|matrix|matrices|vectors?)\b"
     r"|[Ee]lement by element|[Ee]lementwise|broadcast"
@@ -41,11 +43,25 @@ def public_names() -> Iterator[tuple[str, Any]]:
     """The functions and classes that flambeau has, with their names in PyTorch."""
     for dotted in sorted(torch_names()):
         space, _, name = dotted.rpartition(".")
-        if space in NAMESPACES:
-            where = importlib.import_module(space.replace("torch", "flambeau", 1))
-            value = getattr(where, name, None)
-            if callable(value) and not isinstance(value, AbsentClass):
-                yield dotted, value
+        if space not in NAMESPACES:
+            continue
+        value = getattr(namespace(space), name, None)
+        if space == "torch.Tensor" and (name in OF_DEVICES or shares_docstring(name, value)):
+            continue
+        if isinstance(value, property) or (callable(value) and not isinstance(value, AbsentClass)):
+            yield dotted, value
+
+
+def namespace(space: str) -> Any:
+    if space == "torch.Tensor":
+        return flambeau.Tensor
+    return importlib.import_module(space.replace("torch", "flambeau", 1))
+
+
+def shares_docstring(name: str, value: Any) -> bool:
+    """Whether a method has the docstring of a function, or none of its own as a class has it."""
+    function = getattr(flambeau, name.removesuffix("_"), None)
+    return callable(function) or not inspect.getdoc(value)
 
 
 NAMES = dict(public_names())

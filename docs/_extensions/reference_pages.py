@@ -21,6 +21,7 @@ from instead import what_instead
 import flambeau
 from flambeau._core.absent import AbsentClass
 from flambeau._core.missing import torch_names
+from flambeau._tensor.sparse import SparseTensor
 
 NAMESPACES = {
     "torch": "Functions of tensors",
@@ -163,7 +164,7 @@ def page(name: Name, times: speed.Times | None = None) -> list[str]:
     if not (name.is_class or callable(name.value)):
         return [*lines, f".. py:data:: {name.dotted}", "", inline(name.summary), ""]
     lines += [f".. py:{kind}:: {name.dotted}{signature(name)}", ""]
-    lines += [f"   {line}".rstrip() for line in to_rst(name.doc)]
+    lines += _indented(to_rst(name.doc))
     if name.is_class:
         lines += _table("Methods", methods(name.value))
     key, found = rows_behind(name)
@@ -209,17 +210,29 @@ def tensor_page(names: list[Name]) -> list[str]:
     has_page = {n.name for n in public_names("torch")}
     for name in names:
         if not callable(name.value):
-            doc = inspect.getdoc(name.value) if isinstance(name.value, property) else ""
+            doc = inspect.getdoc(name.value) if isinstance(name.value, property) else None
             lines += [f".. py:attribute:: {name.dotted}", ""]
-            lines += [f"   {line}".rstrip() for line in to_rst(doc)]
+            lines += _indented(to_rst(doc or _constant(name)))
             continue
         lines += [f".. py:method:: {name.dotted}{signature(name)}", ""]
         base = name.name.removesuffix("_")
-        lines.append(f"   {inline(name.summary)}")
         if base in has_page and not base.startswith("_"):
-            lines += ["", f"   See :doc:`torch.{base} <torch/{base}>`."]
-        lines.append("")
+            see = f"See :doc:`torch.{base} <torch/{base}>`."
+            lines += _indented([inline(name.summary), "", see, ""])
+        else:
+            lines += _indented(to_rst(name.doc))
     return lines
+
+
+def _constant(name: Name) -> str:
+    """An attribute that is the same for all tensors of a class."""
+    of_sparse = getattr(SparseTensor, name.name)
+    other = f", of sparse tensors `{of_sparse!r}`" if of_sparse != name.value else ""
+    return f"`{name.value!r}`{other}."
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"   {line}".rstrip() for line in lines]
 
 
 def missing_page() -> list[str]:

@@ -354,7 +354,12 @@ def _refuse_numpy(tensor: Tensor) -> None:
 
 @method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """The memory of this tensor as an ndarray; `force` detaches first."""
+    """The memory of this tensor as an ndarray; `force` detaches first.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1.0, 2.0]).numpy()
+    array([1., 2.], dtype=float32)
+    """
     if self.requires_grad and modes.grad.enabled and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")  # fmt: skip
@@ -384,7 +389,12 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
 @method
 @shown("_local_scalar_dense")
 def item(self: Tensor) -> Any:
-    """The value of a one-element tensor as a Python number."""
+    """The value of a one-element tensor as a Python number.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([2.5]).item()
+    2.5
+    """
     if self._data.size != 1:
         raise RuntimeError(
             f"a Tensor with {self._data.size} elements cannot be converted to Scalar"
@@ -395,7 +405,12 @@ def item(self: Tensor) -> Any:
 
 @method
 def tolist(self: Tensor) -> Any:
-    """Nested lists of Python numbers (a number for a 0-dim tensor)."""
+    """Nested lists of Python numbers (a number for a 0-dim tensor).
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
     data = numbers_of(self)
     return data.tolist() if data.dtype.kind != "V" else data.astype(np.float32).tolist()
 

@@ -32,7 +32,13 @@ def _checked_dim(dim: int, ndim: int) -> int:
 
 @method
 def size(self: Tensor, dim: int | None = None, *, axis: int | None = None) -> Any:
-    """The shape, or the size of one dim."""
+    """The shape, or the size of one dim.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, 3)
+    >>> x.size(), x.size(-1)
+    (torch.Size([2, 3]), 3)
+    """
     shape = self._data.shape
     if dim is None:
         if axis is None:
@@ -43,7 +49,12 @@ def size(self: Tensor, dim: int | None = None, *, axis: int | None = None) -> An
 
 @method
 def stride(self: Tensor, dim: int | None = None, *, axis: int | None = None) -> Any:
-    """Strides in elements, or the stride of one dim."""
+    """Strides in elements, or the stride of one dim.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).stride(), torch.ones(2, 3).t().stride()
+    ((3, 1), (1, 3))
+    """
     strides = element_strides(self._data)
     if dim is None:
         if axis is None:
@@ -54,7 +65,12 @@ def stride(self: Tensor, dim: int | None = None, *, axis: int | None = None) -> 
 
 @method
 def dim(self: Tensor) -> int:
-    """The number of dims."""
+    """The number of dims.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).dim()
+    2
+    """
     return self._data.ndim
 
 
@@ -63,7 +79,12 @@ Tensor.ndimension = dim  # type: ignore[attr-defined]
 
 @method
 def numel(self: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).nelement()
+    6
+    """
     return self._data.size
 
 
@@ -72,13 +93,24 @@ Tensor.nelement = numel  # type: ignore[attr-defined]
 
 @method
 def element_size(self: Tensor) -> int:
-    """Bytes of one element."""
+    """Bytes of one element.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, dtype=torch.float64).element_size()
+    8
+    """
     return self._data.itemsize
 
 
 @method
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element; 0 for an empty tensor."""
+    """The address of the first element; 0 for an empty tensor.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(4)
+    >>> x[1:].data_ptr() - x.data_ptr()
+    4
+    """
     if isinstance(self._data, Example):
         raise RuntimeError(NO_MEMORY)
     return address(self._data) if self._data.size and not self.is_meta else 0
@@ -86,7 +118,12 @@ def data_ptr(self: Tensor) -> int:
 
 @method
 def storage_offset(self: Tensor) -> int:
-    """How many elements into its storage the tensor starts."""
+    """How many elements into its storage the tensor starts.
+
+    >>> import flambeau as torch
+    >>> torch.ones(4)[1:].storage_offset()
+    1
+    """
     if self._root is None and self._storage is None:
         return 0
     return (address(self._data) - storage_of(self).start) // self._data.itemsize
@@ -94,13 +131,26 @@ def storage_offset(self: Tensor) -> int:
 
 @method
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The memory that this tensor shares with its views."""
+    """The memory that this tensor shares with its views.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(4)
+    >>> x.untyped_storage().nbytes(), x[:2].untyped_storage().nbytes()
+    (16, 16)
+    """
     return storage_of(self)
 
 
 @method
 def storage(self: Tensor) -> Any:
-    """The same memory as a `torch.TypedStorage`, which PyTorch advises against."""
+    """The same memory as a `torch.TypedStorage`, which PyTorch advises against.
+
+    >>> import warnings
+    >>> import flambeau as torch
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.ones(3).storage().size()
+    3
+    """
     from flambeau._tensor.typed_storage import storage_under
 
     return storage_under(self)
@@ -108,7 +158,12 @@ def storage(self: Tensor) -> Any:
 
 @method
 def storage_type(self: Tensor) -> Any:
-    """The storage class of the element type: `torch.FloatStorage` and its like."""
+    """The storage class of the element type: `torch.FloatStorage` and its like.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).storage_type()
+    <class 'torch.FloatStorage'>
+    """
     from flambeau._tensor.typed_storage import class_under
 
     return class_under(self)
@@ -174,14 +229,24 @@ def is_neg(self: Tensor) -> bool:
 
 @method
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether the memory is pinned for a GPU."""
+    """Whether the memory is pinned for a GPU.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).is_pinned()
+    False
+    """
     places.look_at_pinned(device)
     return is_pinned_array(self._data)
 
 
 @method
 def is_shared(self: Tensor) -> bool:
-    """Whether other processes see this memory: children, and those that it is sent to."""
+    """Whether other processes see this memory: children, and those that it is sent to.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).is_shared()
+    False
+    """
     return self.untyped_storage().is_shared()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -190,6 +255,10 @@ def share_memory_(self: Tensor) -> Tensor:
     """Move the memory to where children, and processes that it is sent to, see it.
 
     All views of it move, too. Nothing happens if it is there, or on another device.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).share_memory_().is_shared()
+    True
     """
     self.untyped_storage()  # type: ignore[attr-defined]  # there is none where tensors are sparse
     if self.device.type == "cpu":
@@ -207,7 +276,13 @@ def _is_view(self: Tensor) -> bool:
 
 @method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both are the same elements of the same memory."""
+    """Whether both are the same elements of the same memory.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(4)
+    >>> x.is_set_to(x.view(4)), x.is_set_to(x.clone())
+    (True, False)
+    """
     mine, theirs = self._data, tensor._data
     if self._stored is not None or tensor._stored is not None:
         return False  # conjugate and negative views are not their memory
@@ -224,7 +299,14 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 @method
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, *,
          memory_format: Any = None) -> Any:  # fmt: skip
-    """The name of the tensor's type (`torch.FloatTensor`), or the tensor in another type."""
+    """The name of the tensor's type (`torch.FloatTensor`), or the tensor in another type.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).type()
+    'torch.FloatTensor'
+    >>> torch.ones(2).type(torch.int64)
+    tensor([1, 1])
+    """
     if non_blocking.__class__ is not bool:
         raise TypeError("type(): argument 'non_blocking' (position 2) must be bool, not "
                         f"{non_blocking.__class__.__name__}")  # fmt: skip

@@ -119,12 +119,22 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def shape(self) -> Size:
-        """The size of every dim."""
+        """The size of every dim.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).shape
+        torch.Size([2, 3])
+        """
         return tuple.__new__(Size, self._data.shape)
 
     @property
     def ndim(self) -> int:
-        """The number of dims."""
+        """The number of dims.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).ndim
+        2
+        """
         return self._data.ndim
 
     @property
@@ -135,17 +145,32 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def is_meta(self) -> bool:
-        """Whether this tensor has no memory."""
+        """Whether this tensor has no memory.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, device='meta').is_meta
+        True
+        """
         return self._data.__class__ is Meta
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the data live in the computer's memory."""
+        """Whether the data live in the computer's memory.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2).is_cpu
+        True
+        """
         return self.device is CPU
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the data live in the memory of a GPU."""
+        """Whether the data live in the memory of a GPU.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2).is_cuda
+        False
+        """
         return isinstance(self._data, DeviceArray)
 
     @property
@@ -162,17 +187,33 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, dtype=torch.float64).itemsize
+        8
+        """
         return self._data.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).nbytes
+        24
+        """
         return self._data.size * self._data.itemsize
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients are wanted for this tensor."""
+        """Whether gradients are wanted for this tensor.
+
+        >>> import flambeau as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
+        (True, True, False)
+        """
         if self._requires_grad:
             return True
         return self._base is not None and self._base._requires_grad
@@ -187,17 +228,34 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether this tensor was made by the user and not by a recorded operator."""
+        """Whether this tensor was made by the user and not by a recorded operator.
+
+        >>> import flambeau as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
         return self.grad_fn is None
 
     @property
     def grad_fn(self) -> Any:
-        """The node of the autograd graph that made this tensor; None for leaves."""
+        """The node of the autograd graph that made this tensor; None for leaves.
+
+        >>> import flambeau as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> type((x * 2).grad_fn).__name__, x.grad_fn
+        ('MulBackward0', None)
+        """
         return constructors["grad_fn"](self)
 
     @property
     def output_nr(self) -> int:
-        """Which output of `grad_fn` this tensor is."""
+        """Which output of `grad_fn` this tensor is.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3, requires_grad=True).unbind()[1].output_nr
+        1
+        """
         return 0 if self._node is None else self._node._output_number
 
     @property
@@ -209,7 +267,13 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def data(self) -> Tensor:
-        """The same memory, without history and with a version count of its own."""
+        """The same memory, without history and with a version count of its own.
+
+        >>> import flambeau as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> x.data
+        tensor([1., 1.])
+        """
         result = new(type(self)) if self._is_param is False else new(Tensor)
         result._data = self._data
         result._storage = storage_of(self)

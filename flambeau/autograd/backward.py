@@ -291,7 +291,14 @@ def _of_dtype(given: Tensor, want: Any) -> Tensor:
 @method
 def _backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None,
               create_graph: bool = False, inputs: Any = None) -> None:  # fmt: skip
-    """Add the gradients of this tensor to the `.grad` of the leaves it came from."""
+    """Add the gradients of this tensor to the `.grad` of the leaves it came from.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 
@@ -334,7 +341,12 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
 
 @method
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Set `requires_grad` and return the tensor."""
+    """Set `requires_grad` and return the tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).requires_grad_()
+    tensor([1., 1.], requires_grad=True)
+    """
     if not isinstance(requires_grad, bool):
         raise TypeError(
             "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "

@@ -37,7 +37,14 @@ C_NAMES = {
 
 
 def _get_grad(self: Tensor) -> Tensor | None:
-    """The gradient that backward passes have added up, or None."""
+    """The gradient that backward passes have added up, or None.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> (3 * x).sum().backward()
+    >>> x.grad
+    tensor([3., 3.])
+    """
     if self._grad is None and self._node is not None and self._retain is None:
         warnings.warn(NOT_LEAF, UserWarning, stacklevel=2)
     return self._grad
@@ -104,7 +111,16 @@ class Retain:
 
 @method
 def retain_grad(self: Tensor) -> None:
-    """Fill `.grad` of this non-leaf tensor in backward too."""
+    """Fill `.grad` of this non-leaf tensor in backward too.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = x * 3
+    >>> y.retain_grad()
+    >>> y.sum().backward()
+    >>> y.grad
+    tensor([1., 1.])
+    """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self._creation in UNRECORDED and self._node is None:
@@ -116,7 +132,14 @@ def retain_grad(self: Tensor) -> None:
 
 
 def _retains_grad(self: Tensor) -> bool:
-    """Whether `retain_grad` was called on this non-leaf tensor."""
+    """Whether `retain_grad` was called on this non-leaf tensor.
+
+    >>> import flambeau as torch
+    >>> y = torch.ones(2, requires_grad=True) * 2
+    >>> y.retain_grad()
+    >>> y.retains_grad
+    True
+    """
     return self._retain is not None
 
 
@@ -125,7 +148,15 @@ Tensor.retains_grad = property(_retains_grad)  # type: ignore[attr-defined]
 
 @method
 def register_hook(self: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(grad)` when the gradient of this tensor is known; it may return another."""
+    """Call `hook(grad)` when the gradient of this tensor is known; it may return another.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> x.sum().backward()
+    >>> x.grad
+    tensor([10., 10.])
+    """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     return add_hook(edge_of(self), "tensor", hook)
@@ -133,7 +164,14 @@ def register_hook(self: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
 
 @method
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(tensor)` after the gradient of this leaf has been accumulated."""
+    """Call `hook(tensor)` after the gradient of this leaf has been accumulated.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+    >>> x.sum().backward()
+    tensor([1., 1.])
+    """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:

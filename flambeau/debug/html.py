@@ -31,10 +31,15 @@ def tensor_html(tensor: Any) -> str:
     head = f"<div><b>Tensor</b> {escape(' · '.join(facts))}</div>"
     values = _numbers(tensor)
     if values is None:
-        return f"{head}<pre>{escape(repr(tensor))}</pre>"
+        return head + _text(repr(tensor))
     if values.size <= SMALL:
-        return f"{head}<pre>{escape(repr(tensor.detach()))}</pre>"
+        return head + _text(repr(tensor.detach()))
     return head + _picture(values) + _summary(values)
+
+
+def _text(numbers: str) -> str:
+    """Numbers in columns, also where a page's style has other letters for `pre`."""
+    return f'<pre style="font-family:monospace;line-height:1.3">{escape(numbers)}</pre>'
 
 
 def _numbers(tensor: Any) -> np.ndarray | None:

@@ -185,7 +185,13 @@ def rot90(data: np.ndarray, k: int, dims: Sequence[int]) -> np.ndarray:
     backward={"self": lambda grad, self_shape, repeats: _repeat_grad(grad, self_shape, repeats)},
 )
 def repeat(data: np.ndarray, repeats: Sequence[int]) -> np.ndarray:
-    """The tensor side by side with itself, `repeats` times along each dim."""
+    """The tensor side by side with itself, `repeats` times along each dim.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     if len(repeats) < data.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of "
                            "dimensions of tensor")  # fmt: skip

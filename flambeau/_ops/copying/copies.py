@@ -11,6 +11,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
 from flambeau._core.device import META, check_available
+from flambeau._core.doc_text import with_example
 from flambeau._core.parts import part_type, real_part
 from flambeau._core.settings import warn_once
 from flambeau._ops.copying.to_arguments import parse_to
@@ -164,6 +165,10 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     `to(dtype)`, `to(device, dtype)`, `to(other)`, each with `non_blocking`, `copy` and
     `memory_format`.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).to(torch.int32)
+    tensor([1, 1], dtype=torch.int32)
     """
     if len(args) == 1 and args[0].__class__ is dt.dtype and not kwargs:
         dtype = args[0]
@@ -211,7 +216,11 @@ def _cast_method(name: str, element: dt.dtype) -> None:
         return to(self, element, memory_format=memory_format)
 
     cast.__name__ = name
-    cast.__doc__ = f"This tensor as {element}."
+    cast.__doc__ = with_example(
+        f"This tensor as {element}, itself where it is so already; the shape stays.",
+        f"torch.ones(2, dtype=torch.bool).{name}().dtype",
+        f"{element}",
+    )
     setattr(Tensor, name, cast)
 
 
@@ -224,7 +233,13 @@ for _name, _element in (("bool", dt.bool_), ("byte", dt.uint8), ("char", dt.int8
 
 @method
 def is_contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> bool:
-    """Whether the elements lie in memory in the order of a format."""
+    """Whether the elements lie in memory in the order of a format.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, 3)
+    >>> x.is_contiguous(), x.t().is_contiguous()
+    (True, False)
+    """
     if memory_format is lay.contiguous_format or memory_format is lay.preserve_format:
         return self._data.flags.c_contiguous
     data = self._data
@@ -238,7 +253,12 @@ def is_contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -
 
 @method
 def contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> Tensor:
-    """This tensor in row-major (or channels-last) memory; itself if it is already."""
+    """This tensor in row-major (or channels-last) memory; itself if it is already.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
     if is_contiguous(self, memory_format=memory_format):
         return self
     if memory_format is lay.preserve_format:
@@ -277,7 +297,13 @@ def detach_(self: Tensor) -> Tensor:
 
 
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """This tensor on the CPU; itself if it is there already."""
+    """This tensor on the CPU; itself if it is there already.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2)
+    >>> x.cpu() is x
+    True
+    """
     if memory_format is None and self.is_cpu:
         return self
     return to(self, "cpu", memory_format=memory_format)
@@ -341,7 +367,13 @@ def copied(data: np.ndarray, source: np.ndarray) -> np.ndarray:
 @shown("copy_")
 @awaits_bits
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
-    """Overwrite with the values of `other`, which broadcasts and is cast."""
+    """Overwrite with the values of `other`, which broadcasts and is cast.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
     src = other if isinstance(other, Tensor) else _number_to_copy(other)
     try:
         shape, given = self._data.shape, src._data.shape

@@ -13,6 +13,7 @@ import numpy as np
 
 from flambeau._core import layout as lay
 from flambeau._core.device import NOT_COMPILED, check_pin
+from flambeau._core.doc_text import with_example
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
 from flambeau._runtime.cpu import element_strides
@@ -27,7 +28,12 @@ from flambeau.autograd.history import bump, check_inplace, view_of
 
 @composite("type_as(Tensor self, Tensor other) -> Tensor", function=False)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor in another tensor's type; itself if it has that type already."""
+    """The tensor in another tensor's type; itself if it has that type already.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).type_as(torch.tensor([1]))
+    tensor([1, 1])
+    """
     if not isinstance(other, Tensor):
         raise TypeError("type_as(): argument 'other' (position 1) must be Tensor, not "
                         f"{type(other).__name__}")  # fmt: skip
@@ -96,6 +102,10 @@ def _write_each(tensor: Tensor, function: Callable[..., Any], operands: list[np.
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What `load_state_dict` makes of this parameter where it swaps: see `torch.__future__`.
 
+    >>> import flambeau as torch
+    >>> torch.zeros(2).module_load(torch.ones(2))
+    tensor([1., 1.])
+
     `other` itself with `assign`, else this tensor after the numbers of `other` were copied to it;
     detached in both cases.
     """
@@ -104,14 +114,26 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 @method
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace every element by what a Python function makes of it; slow."""
+    """Replace every element by what a Python function makes of it; slow.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> x.apply_(lambda value: value * 10)
+    tensor([10., 20.])
+    """
     _refuse_grad("apply_", self)
     return _write_each(self, callable, [self._data])
 
 
 @method
 def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace every element by what a function makes of it and of another tensor's element."""
+    """Replace every element by what a function makes of it and of another tensor's element.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> x.map_(torch.tensor([10.0, 20.0]), lambda a, b: a + b)
+    tensor([11., 22.])
+    """
     _refuse_grad("map_", self)
     second = _checked_other("map_", "other", self, other, 1)
     return _write_each(self, callable, [self._data, second])
@@ -119,7 +141,13 @@ def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Te
 
 @method
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> Tensor:
-    """The same with the elements of two other tensors."""
+    """Replace every element by what a function makes of it and of elements of two other tensors.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> x.map2_(torch.tensor([3.0, 4.0]), torch.tensor([10.0, 20.0]), lambda a, b, c: a * b + c)
+    tensor([13., 28.])
+    """
     _refuse_grad("map2_", self)
     first = _checked_other("map2_", "x", self, x, 1)
     second = _checked_other("map2_", "y", self, y, 2)
@@ -131,7 +159,13 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> T
 
 @method
 def const_data_ptr(self: Tensor) -> int:
-    """The address of the first element, for reading."""
+    """The address of the first element, for reading.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(4)
+    >>> x.const_data_ptr() == x.data_ptr()
+    True
+    """
     return self.data_ptr()  # type: ignore[no-any-return]
 
 
@@ -142,6 +176,10 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list[Any] = False) -> tup
     Raises:
         RuntimeError: sizes and strides fit several orders, and `ambiguity_check` is True.
         TypeError: `ambiguity_check` is neither a bool nor a list of memory formats.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).dim_order(), torch.ones(2, 3).t().dim_order()
+    ((0, 1), (1, 0))
     """
     _check_ambiguity(self, ambiguity_check)
     dims = list(range(self._data.ndim))
@@ -196,6 +234,12 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
 
     Raises:
         TypeError: `cls` is no subclass of Tensor.
+
+    >>> import flambeau as torch
+    >>> class Named(torch.Tensor):
+    ...     pass
+    >>> type(torch.ones(2).as_subclass(Named)).__name__
+    'Named'
     """
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
@@ -245,7 +289,14 @@ def is_distributed(self: Tensor) -> bool:
 
 
 def _volatile(self: Tensor) -> bool:
-    """Always False, with a warning: autograd has no such mode any more."""
+    """Always False, with a warning: autograd has no such mode any more.
+
+    >>> import warnings
+    >>> import flambeau as torch
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.ones(2).volatile
+    False
+    """
     warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
     return False
 
@@ -258,19 +309,34 @@ Tensor.volatile = property(_volatile)  # type: ignore[attr-defined]
 
 @method
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """This tensor, which is dense already; `masked_grad` is about sparse ones."""
+    """This tensor, which is dense already; `masked_grad` is about sparse ones.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).to_dense()
+    tensor([1., 1.])
+    """
     return self if dtype is None else self.to(dtype)
 
 
 @method
 def dense_dim(self: Tensor) -> int:
-    """The number of dense dims: all."""
+    """The number of dense dims: all.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).dense_dim()
+    2
+    """
     return self._data.ndim
 
 
 @method
 def sparse_dim(self: Tensor) -> int:
-    """The number of sparse dims: 0."""
+    """The number of sparse dims: 0.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).sparse_dim()
+    0
+    """
     return 0
 
 
@@ -289,7 +355,12 @@ def _only_sparse(name: str, wanted: str) -> None:
         raise RuntimeError(f"{name} expected {wanted} layout but got Strided")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "Raises RuntimeError: the tensor is not sparse."
+    refuse.__doc__ = with_example(
+        f"Of a {wanted} tensor. Raises RuntimeError here: the tensor is not sparse.",
+        f"try:\n...     torch.ones(2).{name}()\n"
+        "... except RuntimeError as error:\n...     print(error)",
+        f"{name} expected {wanted} layout but got Strided",
+    )
     method(refuse)
 
 

@@ -267,7 +267,12 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 )
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None,
                requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """A copy of `data` with the type of this tensor."""
+    """A copy of `data` with the type of this tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.float64).new_tensor([1, 2])
+    tensor([1., 2.], dtype=torch.float64)
+    """
     prepare(device or self.device)
     if isinstance(data, Tensor):
         warnings.warn(COPY_WARNING, UserWarning, stacklevel=2)

@@ -596,7 +596,12 @@ def full_like(
 def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
               layout: Any = None, pin_memory: bool = False,
               requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Zeros of a shape, with the type of this tensor."""
+    """Zeros of a shape, with the type of this tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int32).new_zeros(2)
+    tensor([0, 0], dtype=torch.int32)
+    """
     if pin_memory is not False:
         refuse_pinned("new_zeros", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
@@ -610,7 +615,12 @@ def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
 def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
              layout: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Ones of a shape, with the type of this tensor."""
+    """Ones of a shape, with the type of this tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int32).new_ones(2)
+    tensor([1, 1], dtype=torch.int32)
+    """
     if pin_memory is not False:
         refuse_pinned("new_ones", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
@@ -624,7 +634,12 @@ def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, dev
 def new_empty(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
               layout: Any = None, pin_memory: bool = False,
               requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """An uninitialised tensor of a shape, with the type of this tensor."""
+    """An uninitialised tensor of a shape, with the type of this tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1).new_empty(2, 3).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("new_empty", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
@@ -648,7 +663,13 @@ def new_full(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A number repeated in a shape, with the type of this tensor."""
+    """A number repeated in a shape, with the type of this tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1).new_full((2, 2), 7)
+    tensor([[7., 7.],
+            [7., 7.]])
+    """
     if pin_memory is not False:
         refuse_pinned("new_full", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)

@@ -172,6 +172,10 @@ def new(self: Tensor, *args: Any, size: Any = None, other: Any = None, **words: 
     Raises:
         RuntimeError: `device=` names another kind of device than this tensor's, or stands beside a
             tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.float64).new([1, 2])
+    tensor([1., 2.], dtype=torch.float64)
     """
     if other is not None:
         args = (other,)

@@ -14,6 +14,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes, random_fill
 from flambeau._core.device import CPU, META, Cuda, Defaults, refuse_pinned, thread
 from flambeau._core.device import device as Device  # noqa: N812  a parameter is called so
+from flambeau._core.doc_text import with_example
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._core.layout import contiguous_format
@@ -665,29 +666,70 @@ def _bound(name: str, parameters: dict[str, Any], args: Any, kwargs: Any) -> lis
     return list(values.values())
 
 
-_inplace("uniform_", {"from": 0.0, "to": 1.0}, "Uniform numbers from [from, to).")
-_inplace("normal_", {"mean": 0.0, "std": 1.0}, "Normal numbers.")
+_inplace(
+    "uniform_",
+    {"from": 0.0, "to": 1.0},
+    with_example(
+        "Overwrite with uniform numbers from [from, to); the shape stays.",
+        "x = torch.empty(100).uniform_(-1, 1)\n>>> bool((x >= -1).all() and (x < 1).all())",
+        "True",
+    ),
+)
+_inplace(
+    "normal_",
+    {"mean": 0.0, "std": 1.0},
+    with_example(
+        "Overwrite with normal numbers; the shape stays.",
+        "torch.empty(2, 3).normal_(mean=5.0, std=0.0)",
+        "tensor([[5., 5., 5.],\n        [5., 5., 5.]])",
+    ),
+)
 _inplace(
     "exponential_",
     {"lambd": 1.0},
-    "Numbers from the exponential distribution with rate `lambd`.",
+    with_example(
+        "Overwrite with numbers from the exponential distribution with rate `lambd`.",
+        "bool((torch.empty(100).exponential_(2.0) >= 0).all())",
+        "True",
+    ),
 )
 _inplace(
     "cauchy_",
     {"median": 0.0, "sigma": 1.0},
-    "Numbers from the Cauchy distribution.",
+    with_example(
+        "Overwrite with numbers from the Cauchy distribution.",
+        "torch.empty(2, 3).cauchy_(median=1.0).shape",
+        "torch.Size([2, 3])",
+    ),
 )
 _inplace(
     "log_normal_",
     {"mean": 1.0, "std": 2.0},
-    "Numbers whose logarithm is normal.",
+    with_example(
+        "Overwrite with numbers whose logarithm is normal, with `mean` and `std`.",
+        "bool((torch.empty(100).log_normal_() >= 0).all())",
+        "True",
+    ),
 )
-_inplace("geometric_", {"p": REQUIRED}, "Trials until the first success.")
+_inplace(
+    "geometric_",
+    {"p": REQUIRED},
+    with_example(
+        "Overwrite with the number of trials until the first success, of probability `p` each.",
+        "bool((torch.empty(100).geometric_(0.5) >= 1).all())",
+        "True",
+    ),
+)
 
 
 @method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """0 or 1, each 1 with probability `p` (a number or a tensor)."""
+    """Overwrite with 0 or 1, each 1 with probability `p` (a number or a tensor that broadcasts).
+
+    >>> import flambeau as torch
+    >>> torch.empty(3).bernoulli_(1.0)
+    tensor([1., 1., 1.])
+    """
     title = "BernoulliBackward1" if isinstance(p, Tensor) else "BernoulliBackward2"
     stream = stream_of(generator, "bernoulli_", self)
     return _overwrite(self, title, lambda data: _fill_bernoulli(data, p, stream), p)
@@ -707,7 +749,13 @@ def _bounds(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
 
 @method
 def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
-    """Integers: `random_()`, `random_(to)`, `random_(from, to)`."""
+    """Overwrite with integers: `random_()`, `random_(to)`, `random_(from, to)`, without `to`.
+
+    >>> import flambeau as torch
+    >>> x = torch.zeros(100).random_(3, 6)
+    >>> x.min(), x.max()
+    (tensor(3.), tensor(5.))
+    """
     bounds = _bounds(args, kwargs)
     stream = stream_of(generator, "random_", self)
     if not bounds:

@@ -274,7 +274,12 @@ def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) ->
 
 @composite("sum_to_size(Tensor self, int[] size) -> Tensor", function=False)
 def sum_to_size(input: Any, *sizes: Any, size: Any = None) -> Any:
-    """The sum over the dims that broadcasting `size` to this shape would add or repeat."""
+    """The sum over the dims that broadcasting `size` to this shape would add or repeat.
+
+    >>> import flambeau as torch
+    >>> torch.ones(4, 3).sum_to_size(1, 3)
+    tensor([[4., 4., 4.]])
+    """
     if size is not None:
         sizes = (size,)
     if not sizes:

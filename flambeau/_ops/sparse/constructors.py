@@ -198,6 +198,10 @@ def to_sparse(
 
     Raises:
         RuntimeError: there are not so many dims.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([0.0, 3.0, 0.0]).to_sparse().indices()
+    tensor([[1]])
     """
     if isinstance(sparse_dim, lay.layout):
         sparse_dim, layout = None, sparse_dim
@@ -257,19 +261,38 @@ for _name in ("_nnz", "_indices", "_values", "_dimI", "_dimV"):
 
 @method
 def to_sparse_coo(self: Tensor) -> SparseTensor:
-    """As `to_sparse()`."""
+    """As `to_sparse()`.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([0.0, 3.0]).to_sparse_coo().values()
+    tensor([3.])
+    """
     return self.to_sparse()  # type: ignore[attr-defined, no-any-return]
 
 
 @method
 def sparse_mask(self: Tensor, mask: Any) -> SparseTensor:
-    """A sparse tensor with the places of `mask` and this tensor's values there."""
+    """A sparse tensor with the places of `mask` and this tensor's values there.
+
+    >>> import flambeau as torch
+    >>> mask = torch.tensor([0.0, 1.0]).to_sparse()
+    >>> torch.tensor([5.0, 6.0]).sparse_mask(mask).to_dense()
+    tensor([0., 6.])
+    """
     return read_at_places(self, mask)
 
 
 @method
 def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Raises NotImplementedError: the tensor is not sparse."""
+    """Of a sparse tensor. Raises NotImplementedError here: the tensor is not sparse.
+
+    >>> import flambeau as torch
+    >>> try:
+    ...     torch.ones(2).sparse_resize_((3,), 1, 0)
+    ... except NotImplementedError:
+    ...     print("not sparse")
+    not sparse
+    """
     raise NotImplementedError(
         "Could not run 'aten::sparse_resize_' with arguments from the 'CPU' backend."
     )

@@ -171,7 +171,13 @@ def inverse_permutation(dims: Sequence[int]) -> list[int]:
     },
 )
 def view_(data: np.ndarray, size: Sequence[int]) -> np.ndarray:
-    """The same elements in another shape, without a copy."""
+    """The same elements in another shape, without a copy.
+
+    >>> import flambeau as torch
+    >>> torch.arange(6).view(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     if data.flags.c_contiguous and data.size and (1 not in data.shape or geometry.is_plain(data)):
         try:
             result = data.reshape(size)
@@ -285,7 +291,13 @@ def _as_type(data: np.ndarray, numpy_dtype: Any, shape: Any, strides: Any) -> np
     backward={"self": lambda grad, self_shape: ops.sum_to_size(grad, self_shape)},
 )
 def expand(data: np.ndarray, size: Sequence[int], implicit: bool = False) -> np.ndarray:
-    """Repeat dims of size 1 (and new leading dims) without copying; -1 keeps a size."""
+    """Repeat dims of size 1 (and new leading dims) without copying; -1 keeps a size.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     if len(size) < data.ndim:
         raise RuntimeError(
             f"expand({type_name(data)}{{{list(data.shape)}}}, size={list(size)}): the "
@@ -437,7 +449,14 @@ def diagonal(data: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
     },
 )
 def unfold(data: np.ndarray, dimension: int, size: int, step: int) -> np.ndarray:
-    """All windows of `size` along a dim, `step` apart; the window is a new last dim."""
+    """All windows of `size` along a dim, `step` apart; the window is a new last dim.
+
+    >>> import flambeau as torch
+    >>> torch.arange(5).unfold(0, 3, 1)
+    tensor([[0, 1, 2],
+            [1, 2, 3],
+            [2, 3, 4]])
+    """
     dim = wrap_dim(dimension, data.ndim)
     length = data.shape[dim] if data.ndim else 1
     if size > length:

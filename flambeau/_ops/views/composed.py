@@ -25,19 +25,37 @@ from flambeau.autograd.graph import OutputNode
 
 @composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """`view` in the shape of another tensor."""
+    """`view` in the shape of another tensor.
+
+    >>> import flambeau as torch
+    >>> torch.arange(4).view_as(torch.ones(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return ops.view(self, _shape_of("view_as", other))  # type: ignore[no-any-return]
 
 
 @composite("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """`reshape` in the shape of another tensor."""
+    """`reshape` in the shape of another tensor.
+
+    >>> import flambeau as torch
+    >>> torch.arange(4).reshape_as(torch.ones(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return ops.reshape(self, _shape_of("reshape_as", other))  # type: ignore[no-any-return]
 
 
 @composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """`expand` to the shape of another tensor."""
+    """`expand` to the shape of another tensor.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1], [2]]).expand_as(torch.ones(2, 3))
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return ops.expand(self, _shape_of("expand_as", other))  # type: ignore[no-any-return]
 
 
@@ -224,7 +242,12 @@ def _warn_number(name: str) -> None:
 
 
 def _reversed(self: Tensor) -> Tensor:
-    """All dims in reverse order."""
+    """All dims in reverse order.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).T.shape
+    torch.Size([3, 2])
+    """
     data = self._data if self._stored is None else self._stored
     ndim = data.ndim
     if ndim == 2:
@@ -259,7 +282,13 @@ def _conjugated(tensor: Tensor) -> Any:
 
 
 def _matrix_adjoint(self: Tensor) -> Any:
-    """The conjugate transpose of a matrix."""
+    """The conjugate transpose of a matrix.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1j, 2.0]]).H
+    tensor([[0.-1.j],
+            [2.-0.j]])
+    """
     if self.ndim not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D "
@@ -269,10 +298,22 @@ def _matrix_adjoint(self: Tensor) -> Any:
 
 
 Tensor.T = property(_reversed)  # type: ignore[attr-defined]
-Tensor.mT = property(lambda self: _swapped(self, "mT"), doc=_swapped.__doc__)  # type: ignore[attr-defined]
+Tensor.mT = property(  # type: ignore[attr-defined]
+    lambda self: _swapped(self, "mT"),
+    doc=with_example(
+        "The last two dims exchanged: shape (*, m, n) becomes (*, n, m), without a copy.",
+        "torch.ones(5, 2, 3).mT.shape",
+        "torch.Size([5, 3, 2])",
+    ),
+)
 Tensor.H = property(_matrix_adjoint)  # type: ignore[attr-defined]
 Tensor.mH = property(  # type: ignore[attr-defined]
-    lambda self: _conjugated(_swapped(self, "mH")), doc="The conjugate transpose of matrices."
+    lambda self: _conjugated(_swapped(self, "mH")),
+    doc=with_example(
+        "The conjugate transpose of matrices: shape (*, m, n) becomes (*, n, m).",
+        "torch.tensor([[1j, 2.0]]).mH",
+        "tensor([[0.-1.j],\n        [2.-0.j]])",
+    ),
 )
 
 

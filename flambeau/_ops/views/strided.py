@@ -262,7 +262,13 @@ def _grow(storage: UntypedStorage, nbytes: int) -> None:
 @about_memory
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
          stride: Any = None) -> Tensor:  # fmt: skip
-    """Make this tensor look at the memory of a tensor or storage; without one, at nothing."""
+    """Make this tensor look at the memory of a tensor or storage; without one, at nothing.
+
+    >>> import flambeau as torch
+    >>> x = torch.zeros(2)
+    >>> x.set_(torch.ones(3))
+    tensor([1., 1., 1.])
+    """
     element = self._data.dtype
     if source is None:
         return _point_to(self, np.empty(0, element), None)
@@ -344,6 +350,11 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     """Another size, row-major from the start of the same memory, which grows if it must.
 
     New elements are uninitialised.
+
+    >>> import flambeau as torch
+    >>> torch.arange(6).resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
     """
     if self.requires_grad and not modes.grad.inference:
         raise RuntimeError("cannot resize variables that require grad")
@@ -381,14 +392,30 @@ def _one_size(sizes: tuple[Any, ...], size: Any) -> Any:
 
 @method
 def resize(self: Tensor, *sizes: Any) -> Tensor:
-    """An older name of `view` and `reshape`: as many elements in another size."""
+    """An older name of `view` and `reshape`: as many elements in another size.
+
+    >>> import warnings
+    >>> import flambeau as torch
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.arange(4).resize(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
     warn_user("non-inplace resize is deprecated")
     return _resized(self, sizes, "resize")
 
 
 @method
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
-    """`resize` to the size of another tensor."""
+    """`resize` to the size of another tensor.
+
+    >>> import warnings
+    >>> import flambeau as torch
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.arange(4).resize_as(torch.ones(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     warn_user("non-inplace resize_as is deprecated")
     return _resized(self, tuple(tensor.size()), "resize_as")
 
@@ -449,7 +476,13 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
 
 @method
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write a number to the diagonal; `wrap`: tall matrices start again below the square."""
+    """Write a number to the diagonal; `wrap`: tall matrices start again below the square.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3).fill_diagonal_(5)
+    tensor([[5., 0., 0.],
+            [0., 5., 0.]])
+    """
     data = memory_of(self)
     shape = data.shape
     if len(shape) < 2:
