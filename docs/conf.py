@@ -32,6 +32,7 @@ extensions = [
     "reference_pages",
     "coming_page",
     "outside_links",
+    "pictures",
 ]
 exclude_patterns = ["_extensions", "**/GALLERY_HEADER.rst", "gallery/**/*.ipynb", "gallery/**/*.py"]
 default_role = "code"

@@ -63,7 +63,7 @@ print("float16 tensor + 2.5:", (torch.ones(2, dtype=torch.float16) + 2.5).dtype)
 
 ranks = torch.tensor([[types.index(result) for result in line] for line in table])
 figure, axes = plt.subplots(figsize=(8.5, 5), layout="constrained")
-axes.imshow(ranks, cmap="YlGnBu", vmax=10)
+axes.imshow(ranks, cmap="YlGnBu", vmax=10, aspect="auto")
 for i, line in enumerate(table):
     for j, result in enumerate(line):
         text = str(result).removeprefix("torch.")

@@ -43,8 +43,9 @@ for name, make in makers.items():
     )
 
 # %%
-# From above, each from the same start, 150 steps of it. ``lr``, the learning rate, is the step width. Plain descent falls into the valley and creeps along its floor; momentum
-# gathers speed there and overshoots; Adam gives each number a step width of its own.
+# From above, each from the same start, 150 steps of it. ``lr``, the learning rate, is the step width. Plain descent
+# falls into the valley and creeps along its floor; momentum gathers speed there and overshoots; Adam gives each number
+# a step width of its own.
 
 u, v = torch.meshgrid(torch.linspace(-2, 2, 200), torch.linspace(-1, 3, 200), indexing="xy")
 heights = landscape(torch.stack([u, v], -1))

@@ -148,4 +148,5 @@ print("equal:", torch.equal(empty.weight, big.weight))
 
 # %%
 # **What to try next.** Leave out ``"random"``: at which step does the curve part? Save ``first.model`` itself instead of its
-# state and read what ``torch.load`` says. Convert the file with ``flambeau convert big.pt big.safetensors``.
+# state and read what ``torch.load`` says. Say ``folder = Path(".")`` at the top, so that the files stay, where you are, and
+# convert one with ``flambeau convert big.pt big.safetensors``.

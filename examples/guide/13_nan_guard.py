@@ -80,6 +80,7 @@ if FLAMBEAU:
             train(8)
     except torch.debug.NonFiniteError as error:
         text = str(error)
+    text = re.sub(r"\S*[\\/](\d\d_)", r"\1", text)  # names of files without their folders
     print(text, file=sys.stderr)
 else:
     try:
@@ -88,23 +89,6 @@ else:
     except RuntimeError as error:
         text = str(error)
 print("caught:", "sqrt" in text.lower() or "nan" in text.lower())
-
-# %%
-# The text, as it was on the machine that made this page:
-
-
-class Message:
-    """Text that a page shows as it is."""
-
-    def __init__(self, text):
-        self.text = re.sub(r"\S*[\\/](\d\d_)", r"\1", text)  # names of files without their folders
-
-    def _repr_html_(self):
-        quoted = self.text.replace("&", "&amp;").replace("<", "&lt;")
-        return f'<div class="highlight"><pre style="white-space:pre-wrap">{quoted}</pre></div>'
-
-
-Message(text)
 
 # %%
 # The way out here is a derivative that stays finite: ``sqrt`` of something that is never 0.
@@ -143,11 +127,9 @@ if FLAMBEAU:
     lines = [
         f"{item.topic}\n    line {item.place.line}: better {item.better}" for item in report.items
     ]
-    text = "\n\n".join(lines)
+    print("\n\n".join(lines), file=sys.stderr)
 total, loss, chance = careless()
 print(total.tolist(), loss.item(), f"{chance[0, 0].item():.4f}")
-
-Message(text if FLAMBEAU else "")
 
 # %%
 # **What to try next.** Write the three lines of ``careless`` as advised, and look whether the report is empty. Set

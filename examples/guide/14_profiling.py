@@ -104,7 +104,7 @@ if FLAMBEAU:
         for _ in range(3):
             step()
     page = Page((folder / "steps.html").read_text(encoding="utf-8"))
-page  # noqa: B018
+page
 
 # %%
 # What to do with it

@@ -70,7 +70,7 @@ class Code:
 
 
 kernel = Code(torch.debug.kernel_text("softmax")) if FLAMBEAU else None
-kernel  # noqa: B018
+kernel
 
 # %%
 # Its speed

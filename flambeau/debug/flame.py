@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import linecache
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from os.path import commonprefix  # of sequences of any kind
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,7 @@ def tree(recorder: Recorder) -> Frame:
     """All records of a recording, those of one path in one frame."""
     root = Frame("all", "all", time=recorder.ended - recorder.began)
     frames: dict[Record, Frame] = {}
+    outside = lines_outside(recorder.records)
     for record in recorder.records:
         around = frames.get(record.parent, root) if record.parent is not None else root
         if record.kind == "node":  # the engine's record around it stands for both
@@ -62,7 +65,7 @@ def tree(recorder: Recorder) -> Frame:
         if (around.name, around.kind) == (name, kind):  # as in tables: one within itself is one
             frames[record] = around
             continue
-        frame = _below_lines(around, record)
+        frame = _below_lines(around, record, outside)
         if kind == "backward":
             frame = _below_modules(frame, record.forward)
         frame = frames[record] = frame.child(name, kind)
@@ -80,14 +83,23 @@ def _name(record: Record) -> tuple[str, str]:
     return name, KIND_OF[record.kind]
 
 
-def _below_lines(frame: Frame, record: Record) -> Frame:
+def lines_outside(records: Sequence[Record]) -> int:
+    """How many of the outermost lines lie around the recorded part, as a notebook's own do.
+
+    All records have them in common. The last line in common is the program's.
+    """
+    stacks = [record.stack[::-1] for record in records if record.stack]
+    return max(0, len(commonprefix(stacks)) - 1)
+
+
+def _below_lines(frame: Frame, record: Record, outside: int) -> Frame:
     """The frame of the innermost line of the program that a record was called from."""
     lines = list(reversed(record.stack or ()))
     known = list(reversed(record.parent.stack or ())) if record.parent is not None else []
     same = 0
     while same < min(len(lines), len(known)) and lines[same] == known[same]:
         same += 1
-    for entry in lines[same:]:
+    for entry in lines[max(same, outside) :]:
         name, detail = describe_line(entry)
         frame = frame.child(name, "line", detail)
     return frame

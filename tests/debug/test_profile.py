@@ -102,6 +102,24 @@ def test_times_of_frames_hold_those_within(tmp_path: Path):
     assert sum(each.time for each in root.inner.values()) == outer
 
 
+def test_lines_around_the_recorded_part_are_left_out():
+    """As those of a notebook or of a test: all records have them in common."""
+    recorder = Recorder(Options(stack=True, modules=True, shapes=True))
+    net = Net()
+
+    def around() -> None:
+        for _ in range(2):
+            step(net)
+
+    recorder.start()
+    around()
+    recorder.stop()
+    (line,) = flame.tree(recorder).inner.values()
+    assert line.name.endswith("step(net)")
+    assert sorted(re.sub(r".*  ", "", each.name) for each in line.inner.values()) == [
+        "loss = net(torch.ones(5, 8)).sum()", "loss.backward()"]  # fmt: skip
+
+
 def test_a_page_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(flame, "MOST_FRAMES", 10)
     with profile(str(tmp_path / "run.json"), file=io.StringIO()):

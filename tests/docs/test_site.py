@@ -20,6 +20,7 @@ from docstring_text import inline, to_rst  # noqa: E402
 from formulas import latex  # noqa: E402
 from instead import OTHERWISE, what_instead  # noqa: E402
 from outside_links import without_links  # noqa: E402
+from pictures import linked  # noqa: E402
 from rows import rows_of  # noqa: E402
 
 import flambeau  # noqa: E402
@@ -127,6 +128,14 @@ def test_links_outside():
     assert without_links("see [R](../benchmarks/R.md), [e](engine.md)") == (
         "see `benchmarks/R.md`, [e](engine.md)"
     )
+
+
+def test_pictures_are_links():
+    picture = '<img src="../_images/a.png" alt="A" class = "sphx-glr-single-img"/>'
+    assert linked(f"<p>{picture}</p>") == (
+        f'<p><a class="picture" href="../_images/a.png">{picture}</a></p>'
+    )
+    assert linked('<img src="b.png"/>') == '<img src="b.png"/>'
 
 
 def calls_of(*names: str) -> dict[str, list[object]]:
