@@ -128,12 +128,19 @@ def public_names(namespace: str) -> Iterator[Name]:
 
 
 def signature(name: Name) -> str:
-    """`(input, dim=None)`, without annotations that are text of the source."""
+    """`(input, dim=None)`, without annotations that are text of the source.
+
+    A tensor's method is shown as it is called: without the tensor, and without the `out` of the
+    function that it shares.
+    """
     try:
         found = inspect.signature(name.value)
     except (TypeError, ValueError):
         return "(...)"
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()]
+    if name.namespace == "torch.Tensor":
+        this = int(bare[:1] != [] and bare[0].kind is not inspect.Parameter.VAR_POSITIONAL)
+        bare = [p for p in bare[this:] if p.name != "out"]
     text = str(found.replace(parameters=bare, return_annotation=inspect.Signature.empty))
     return "(...)" if "<" in text or "\n" in text else text.replace("\\", "\\\\")
 

@@ -34,7 +34,9 @@ NO_MATCH = "Overloaded torch operator invoked from Python failed to match any sc
 
 
 class Tag(enum.Enum):
-    """What may be known of an operator: `torch.Tag`.
+    """What is known of an operator: whether it works element by element, draws numbers, is a view.
+
+    An operator has its marks in `tags`, as `torch.ops.aten.add.Tensor.tags`.
 
     >>> import flambeau as torch
     >>> torch.Tag.pointwise in torch.ops.aten.add.Tensor.tags

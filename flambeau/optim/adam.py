@@ -143,6 +143,10 @@ class Adam(Elementwise):
 class AdamW(Adam):
     """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019).
 
+    p ← p - lr · weight_decay · p, then Adam's step with the gradient as it is. `params` are
+    tensors, or dicts of them with options of their own ({"params": [...], "lr": 1e-4}); the other
+    arguments are those of `Adam`.
+
     >>> import flambeau as torch
     >>> w = torch.ones(1, requires_grad=True)
     >>> optimizer = torch.optim.AdamW([w], lr=0.1)

@@ -96,6 +96,16 @@ def test_page_of_a_class():
     assert "``forward``" in text
 
 
+def test_page_of_tensors():
+    names = list(reference_pages.public_names("torch.Tensor"))
+    text = "\n".join(reference_pages.tensor_page(names))
+    assert ".. py:method:: torch.Tensor.argmax(dim=None, keepdim=False, " in text
+    assert "out=None" not in text
+    assert "   See :doc:`torch.argmax <torch/argmax>`." in text
+    assert ">>> torch.arange(6).view(2, -1)" in text
+    assert "``False``, of sparse tensors ``True``." in text
+
+
 def test_names_of_every_namespace():
     for namespace in (*reference_pages.NAMESPACES, *reference_pages.OWN):
         assert any(True for _ in reference_pages.public_names(namespace)), namespace

@@ -38,7 +38,10 @@ def _in_aten(name: str, self: Any, dim: int, dtype: Any = None) -> InAten:
     },
 )
 def softmax(x: Any) -> Any:
-    """`exp(x) / exp(x).sum(dim)`; `dtype` casts the input first.
+    """`exp(x) / exp(x).sum(dim)`: shares that sum to 1 along `dim`. The shape stays.
+
+    Nothing overflows: the largest element of each row is subtracted first, which changes no
+    quotient. `dtype` casts the input before; integers need it.
 
     >>> import flambeau as torch
     >>> torch.softmax(torch.zeros(4), 0)

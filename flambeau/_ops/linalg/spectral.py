@@ -117,6 +117,9 @@ def _with_diagonal(matrix: Any, diagonal: Any) -> Any:
 def linalg_svd(a: np.ndarray, full_matrices: bool, driver: str | None) -> tuple[np.ndarray, ...]:
     """(U, S, Vh) with A = U diag(S) Vh and S falling.
 
+    Shapes for A (*, m, n) and k = min(m, n): U (*, m, m), S (*, k), Vh (*, n, n); without
+    `full_matrices` U (*, m, k) and Vh (*, k, n). S is real. `driver` is for GPUs.
+
     >>> import flambeau as torch
     >>> u, s, vh = torch.linalg.svd(torch.ones(3, 2), full_matrices=False)
     >>> u.shape, s.shape, vh.shape

@@ -314,6 +314,10 @@ def functional_nll_loss(
 ) -> Any:
     """Minus the log-probability of each target: input [C], [N, C] or [N, C, *], target [N, *].
 
+    Targets are numbers of classes; those that are `ignore_index` count nothing. `weight` [C] weighs
+    classes. `reduction`: "mean" (over the weights of the targets), "sum", or "none" for [N, *].
+    The input holds logarithms: `cross_entropy` takes scores.
+
     >>> import flambeau as torch
     >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
     tensor(1.)

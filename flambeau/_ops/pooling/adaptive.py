@@ -73,6 +73,8 @@ def _adaptive_avg_rows(spatial: int) -> None:
     def adaptive_avg_pool(input: Any, output_size: Any) -> Any:
         """The mean of each of `output_size` segments along every spatial dim; None keeps a size.
 
+        Shapes (N, C, *spatial) or (C, *spatial); the result has `output_size` for the last.
+
         >>> import flambeau as torch
         >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(8.).reshape(1, 2, 4), (None, 2))
         tensor([[[0.5000, 2.5000],

@@ -367,7 +367,9 @@ def _avg_pool_rows(spatial: int) -> None:
                  count_include_pad: bool, divisor_override: int | None) -> Array:  # fmt: skip
         """The mean of every window, or its sum over `divisor_override`.
 
-        Shapes (N, C, *spatial) or (C, *spatial).
+        Shapes (N, C, *spatial) or (C, *spatial). `stride` is `kernel_size` where it is not given.
+        `padding` adds zeros at both ends, which count in the mean with `count_include_pad`. Each
+        size becomes (size + 2 padding - kernel) / stride + 1, rounded down, or up with `ceil_mode`.
 
         >>> import flambeau as torch
         >>> torch.nn.functional.avg_pool2d(torch.ones(1, 1, 4, 4), 2).shape

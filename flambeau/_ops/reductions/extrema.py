@@ -331,6 +331,9 @@ def _index_of(ufunc: Any, data: np.ndarray, dim: int | None, keepdim: bool, name
 def argmax(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     """The index of the first largest element, along a dim or in the flattened tensor.
 
+    The result is int64. Of shape (*, n, *) it is (*, *), or (*, 1, *) with `keepdim`; without `dim`
+    it is a number, which `unravel_index` turns into places. NaN counts as the largest.
+
     >>> import flambeau as torch
     >>> torch.argmax(torch.tensor([[1, 5], [7, 2]]), dim=1)
     tensor([1, 0])
@@ -341,6 +344,9 @@ def argmax(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
 @reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out_type=EXACT)
 def argmin(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     """The index of the first smallest element, along a dim or in the flattened tensor.
+
+    The result is int64. Of shape (*, n, *) it is (*, *), or (*, 1, *) with `keepdim`; without `dim`
+    it is a number, which `unravel_index` turns into places. NaN counts as the smallest.
 
     >>> import flambeau as torch
     >>> torch.argmin(torch.tensor([[1, 5], [7, 2]]), dim=1)

@@ -338,6 +338,9 @@ class _ConvTransposeNd(_ConvNd):
 class ConvTranspose1d(_ConvTransposeNd):
     """The gradient of Conv1d as a layer: (N, C_in, L) to (N, C_out, L').
 
+    Each size becomes (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding
+    + 1: with the hyper-parameters of a convolution the size that it was given.
+
     >>> import flambeau as torch
     >>> torch.nn.ConvTranspose1d(4, 2, 2, stride=2)(torch.ones(1, 4, 5)).shape
     torch.Size([1, 2, 10])
@@ -359,6 +362,9 @@ class ConvTranspose1d(_ConvTransposeNd):
 class ConvTranspose2d(_ConvTransposeNd):
     """The gradient of Conv2d as a layer: (N, C_in, H, W) to (N, C_out, H', W').
 
+    Each size becomes (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding
+    + 1: with the hyper-parameters of a convolution the size that it was given.
+
     >>> import flambeau as torch
     >>> torch.nn.ConvTranspose2d(4, 2, 2, stride=2)(torch.ones(1, 4, 5, 5)).shape
     torch.Size([1, 2, 10, 10])
@@ -379,6 +385,9 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 class ConvTranspose3d(_ConvTransposeNd):
     """The gradient of Conv3d as a layer: (N, C_in, D, H, W) to (N, C_out, D', H', W').
+
+    Each size becomes (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding
+    + 1: with the hyper-parameters of a convolution the size that it was given.
 
     >>> import flambeau as torch
     >>> torch.nn.ConvTranspose3d(1, 1, 2)(torch.ones(1, 1, 2, 2, 2)).shape

@@ -31,7 +31,9 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between x1 and x2 along `dim`.
+    """The cosine of the angle between x1 and x2 along `dim`, which the result is without.
+
+    The shapes broadcast. Lengths below `eps` count as `eps`, so that zeros give 0.
 
     >>> import flambeau as torch
     >>> torch.nn.CosineSimilarity()(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))

@@ -43,6 +43,9 @@ class Dropout(_DropoutNd):
 class Dropout1d(_DropoutNd):
     """Zero whole channels of (N, C, L) or (C, L).
 
+    In training each channel is zero with probability `p`, the others are divided by 1 - p; in
+    evaluation the input stays as it is.
+
     >>> import flambeau as torch
     >>> torch.nn.Dropout1d(1.0)(torch.ones(1, 2, 3))
     tensor([[[0., 0., 0.],
@@ -56,6 +59,9 @@ class Dropout1d(_DropoutNd):
 class Dropout2d(_DropoutNd):
     """Zero whole channels of (N, C, H, W) or (N, C, L).
 
+    In training each channel is zero with probability `p`, the others are divided by 1 - p; in
+    evaluation the input stays as it is.
+
     >>> import flambeau as torch
     >>> torch.nn.Dropout2d(0.5).eval()(torch.ones(1, 2, 3, 3)).shape
     torch.Size([1, 2, 3, 3])
@@ -67,6 +73,9 @@ class Dropout2d(_DropoutNd):
 
 class Dropout3d(_DropoutNd):
     """Zero whole channels of (N, C, D, H, W) or (C, D, H, W).
+
+    In training each channel is zero with probability `p`, the others are divided by 1 - p; in
+    evaluation the input stays as it is.
 
     >>> import flambeau as torch
     >>> torch.nn.Dropout3d(0.5).eval()(torch.ones(1, 2, 3, 3, 3)).shape

@@ -115,6 +115,9 @@ class Fold(Module):
 class Unfold(Module):
     """Take out sliding blocks: (N, C, *) to (N, C·k, L).
 
+    k is the number of elements of a block, L how many blocks there are; a column holds one block,
+    channel after channel.
+
     >>> import flambeau as torch
     >>> torch.nn.Unfold(2, stride=2)(torch.ones(1, 3, 4, 4)).shape
     torch.Size([1, 12, 4])
