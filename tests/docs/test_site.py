@@ -100,7 +100,7 @@ def test_page_of_tensors():
     names = list(reference_pages.public_names("torch.Tensor"))
     text = "\n".join(reference_pages.tensor_page(names))
     assert ".. py:method:: torch.Tensor.argmax(dim=None, keepdim=False, " in text
-    assert "out=None" not in text
+    assert " out=None" not in text
     assert "   See :doc:`torch.argmax <torch/argmax>`." in text
     assert ">>> torch.arange(6).view(2, -1)" in text
     assert "``False``, of sparse tensors ``True``." in text
