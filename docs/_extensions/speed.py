@@ -105,11 +105,9 @@ def faster(before: Times | None, now: Times) -> Times:
 
 
 def has_torch() -> bool:
-    """Whether PyTorch itself is installed beside flambeau."""
-    try:
-        return "flambeau" not in importlib.metadata.distribution("torch").version
-    except importlib.metadata.PackageNotFoundError:
-        return False
+    """Whether PyTorch itself is installed, also where the import hook answers in its place."""
+    found = importlib.metadata.distributions(name="torch")
+    return any("flambeau" not in distribution.version for distribution in found)
 
 
 def machine() -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -195,6 +197,20 @@ def test_of_two_measurements_the_faster():
 def test_which_libraries_are_timed(monkeypatch, setting: str, torch: bool, expected: list[str]):
     monkeypatch.setattr(speed, "has_torch", lambda: torch)
     assert speed.libraries_to_time(setting) == expected
+
+
+def test_pytorch_is_found_beside_the_hook(monkeypatch, tmp_path: Path):
+    """The hook answers to the name, too, and it is on while the site is built."""
+    about = tmp_path / "torch-2.13.0.dist-info/METADATA"
+    about.parent.mkdir()
+    about.write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n", encoding="utf-8")
+    program = "import flambeau.hook, speed; flambeau.hook.install(); print(speed.has_torch())"
+    path = os.pathsep.join([str(tmp_path), *map(str, (ROOT, ROOT / "docs/_extensions"))])
+    monkeypatch.setenv("PYTHONPATH", path)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"
 
 
 def test_times_are_kept(monkeypatch, tmp_path: Path):
