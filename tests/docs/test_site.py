@@ -242,6 +242,8 @@ def test_section_of_speed():
     found["torch"] = {"version": "2", "times": {"exp": {"small": 2e-6}}}
     text = "\n".join(speed.section("exp", found))
     assert "0.5 ×" in text
+    assert "busy" not in text
+    assert "kept it busy" in "\n".join(speed.section("exp", {**found, "busy": True}))
     assert "PyTorch 2" in text
     assert speed.section("log", found) == []
 
