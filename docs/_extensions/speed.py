@@ -68,7 +68,8 @@ def times(folder: Path, wanted: dict[str, list[Any]]) -> Times | None:
         found: Times = json.loads(kept.read_text(encoding="utf-8"))
         if all(found.get(key) == value for key, value in about.items()):
             return found
-    found = {**about, "torch": None, **_timed_in_turns(libraries, wanted)}
+    others = busy()
+    found = {**about, "busy": others, "torch": None, **_timed_in_turns(libraries, wanted)}
     folder.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(found), encoding="utf-8")
     return found
@@ -105,11 +106,14 @@ def faster(before: Times | None, now: Times) -> Times:
 
 
 def has_torch() -> bool:
-    """Whether PyTorch itself is installed beside flambeau."""
-    try:
-        return "flambeau" not in importlib.metadata.distribution("torch").version
-    except importlib.metadata.PackageNotFoundError:
-        return False
+    """Whether PyTorch itself is installed, also where the import hook answers in its place."""
+    found = importlib.metadata.distributions(name="torch")
+    return any("flambeau" not in distribution.version for distribution in found)
+
+
+def busy() -> bool:
+    """Whether other programs have work for all processors, so that times come out too long."""
+    return hasattr(os, "getloadavg") and os.getloadavg()[0] > (os.cpu_count() or 1)
 
 
 def machine() -> str:
@@ -151,6 +155,8 @@ def section(name: str, found: Times) -> list[str]:
     )
     if not found["torch"]:
         words += " PyTorch was not installed there."
+    if found.get("busy"):
+        words += " Other programs kept it busy then: these times may be far too long."
     return ["", "Speed", "-----", "", words, "", *_table([head, *rows]), ""]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -197,6 +199,20 @@ def test_which_libraries_are_timed(monkeypatch, setting: str, torch: bool, expec
     assert speed.libraries_to_time(setting) == expected
 
 
+def test_pytorch_is_found_beside_the_hook(monkeypatch, tmp_path: Path):
+    """The hook answers to the name, too, and it is on while the site is built."""
+    about = tmp_path / "torch-2.13.0.dist-info/METADATA"
+    about.parent.mkdir()
+    about.write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n", encoding="utf-8")
+    program = "import flambeau.hook, speed; flambeau.hook.install(); print(speed.has_torch())"
+    path = os.pathsep.join([str(tmp_path), *map(str, (ROOT, ROOT / "docs/_extensions"))])
+    monkeypatch.setenv("PYTHONPATH", path)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"
+
+
 def test_times_are_kept(monkeypatch, tmp_path: Path):
     """Later builds on the same machine measure nothing; other calls do."""
     asked = []
@@ -226,6 +242,8 @@ def test_section_of_speed():
     found["torch"] = {"version": "2", "times": {"exp": {"small": 2e-6}}}
     text = "\n".join(speed.section("exp", found))
     assert "0.5 ×" in text
+    assert "busy" not in text
+    assert "kept it busy" in "\n".join(speed.section("exp", {**found, "busy": True}))
     assert "PyTorch 2" in text
     assert speed.section("log", found) == []
 
