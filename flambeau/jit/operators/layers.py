@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from flambeau._ops.images.interpolate import BY_FACTORS, NEAREST, UPSAMPLE
 from flambeau._ops.losses.distance import COMPUTE_MODES
 from flambeau._ops.recurrent.cells import step
 from flambeau._ops.table.namespace import get, ops
@@ -178,58 +179,17 @@ def pad_sequence(sequences: list[Any], batch_first: bool, value: float, side: st
 # ---- resizing
 
 
-@dataclass(frozen=True, slots=True)
-class Upsample:
-    """What a family `upsample_*` does: the mode, dims, antialias."""
-
-    mode: str
-    spatial: int
-    corners: bool
-    antialias: bool = False
-
-
-UPSAMPLES = {
-    "upsample_nearest1d": Upsample("nearest", 1, False),
-    "upsample_nearest2d": Upsample("nearest", 2, False),
-    "upsample_nearest3d": Upsample("nearest", 3, False),
-    "_upsample_nearest_exact1d": Upsample("nearest-exact", 1, False),
-    "_upsample_nearest_exact2d": Upsample("nearest-exact", 2, False),
-    "_upsample_nearest_exact3d": Upsample("nearest-exact", 3, False),
-    "upsample_linear1d": Upsample("linear", 1, True),
-    "upsample_bilinear2d": Upsample("bilinear", 2, True),
-    "upsample_bicubic2d": Upsample("bicubic", 2, True),
-    "upsample_trilinear3d": Upsample("trilinear", 3, True),
-    "_upsample_bilinear2d_aa": Upsample("bilinear", 2, True, True),
-    "_upsample_bicubic2d_aa": Upsample("bicubic", 2, True, True),
-    "_upsample_lanczos2d_aa": Upsample("lanczos", 2, True, True),
-}  # fmt: skip
-
-
 def _register_upsamples() -> None:
-    for name, how in UPSAMPLES.items():
-        implements(name)(_by_scales(name, how))
-        implements(f"{name}.vec")(_by_factors(name, how))
+    for name, (mode, *_) in UPSAMPLE.items():
+        implements(name)(_by_scales(name, mode not in NEAREST))
+        implements(f"{name}.vec")(BY_FACTORS[name].body)
 
 
-def _by_scales(name: str, how: Upsample) -> Any:
+def _by_scales(name: str, has_corners: bool) -> Any:
     def upsample(input: Any, output_size: list[int], *rest: Any) -> Any:
-        corners = bool(rest[0]) if how.corners else False
-        scales = list(rest[1:] if how.corners else rest)
+        corners = bool(rest[0]) if has_corners else False
+        scales = list(rest[1:] if has_corners else rest)
         factors = None if any(s is None for s in scales) else scales
-        return getattr(ops, name)(input, output_size, corners, factors)
-
-    return upsample
-
-
-def _by_factors(name: str, how: Upsample) -> Any:
-    def upsample(input: Any, output_size: list[int] | None, *rest: Any) -> Any:
-        corners = bool(rest[0]) if how.corners else False
-        factors = rest[-1]
-        if (output_size is None) == (factors is None):
-            raise RuntimeError("Must specify exactly one of output_size and scale_factors")
-        if output_size is None:
-            sizes = input.shape[2:]
-            output_size = [int(s * f) for s, f in zip(sizes, factors, strict=True)]
         return getattr(ops, name)(input, output_size, corners, factors)
 
     return upsample
