@@ -15,7 +15,7 @@ from flambeau._ops.table.op import BY_NAME
 from flambeau._tensor.tensor import Tensor, provides
 
 MODULES = frozenset((
-    "_guards", "_functorch",
+    "_guards", "_functorch", "_subclasses",
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",

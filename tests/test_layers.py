@@ -31,13 +31,13 @@ LAYERS = [
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
-        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "_guards", "onnx",
+        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx",
     },
     {
         "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo",
-        "ao", "distributed",
+        "ao", "distributed", "_subclasses",
     },
-    {"debug", "library", "_C", "_functorch", "_jit_internal"},
+    {"debug", "library", "_C", "_functorch", "_jit_internal", "_guards"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
         "_environment", "_notebook", "_warmup", "hook",

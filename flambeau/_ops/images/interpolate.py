@@ -315,7 +315,7 @@ def _plain(value: Any) -> Any:
     """NumPy's numbers, and tensors of one, as Python's; anything else as it is."""
     if isinstance(value, (tuple, list)):
         return [each.item() if isinstance(each, np.generic) else each for each in value]
-    return value.item() if isinstance(value, (np.generic, Tensor)) else value
+    return value.item() if isinstance(value, (np.generic, Tensor)) else value  # type: ignore[union-attr]
 
 
 def _is_size(value: Any) -> bool:
