@@ -165,8 +165,11 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
     """
-    _check_corners(mode, align_corners)
-    _check_one_is_given(size is not None, scale_factor is not None)
+    if align_corners is not None:
+        _check_corners(mode)
+    if (size is None) == (scale_factor is None):
+        raise ValueError("either size or scale_factor should be defined" if size is None else
+                         "only one of size or scale_factor should be defined")  # fmt: skip
     if EAGER:
         size, scale_factor = _plain(size), _plain(scale_factor)
     dims = input._data.ndim - 2
@@ -188,31 +191,24 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     return _resized(input, sizes, factors, mode, corners, anew, antialias)
 
 
-def _check_corners(mode: str, align_corners: bool | None) -> None:
-    if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
+def _check_corners(mode: str) -> None:
+    if mode in ("nearest", "area", "nearest-exact"):
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: "
             "linear | bilinear | bicubic | trilinear"
         )
 
 
-def _check_one_is_given(has_size: bool, has_factor: bool) -> None:
-    if has_size and has_factor:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if not (has_size or has_factor):
-        raise ValueError("either size or scale_factor should be defined")
-
-
 def _checked(input: Any, sizes: list[int] | None, factors: list[float] | None
              ) -> tuple[list[int] | None, list[float] | None]:  # fmt: skip
     """The sizes or the factors: as many as there are dims."""
-    spatial = list(input._data.shape[2:])
+    spatial = input._data.shape[2:]
     if sizes is not None:
         if len(sizes) != len(spatial):
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input "
-                f"with spatial dimensions of {spatial} and output size of {sizes}. Please provide "
-                "input tensor in (N, C, d1, d2, ...,dK) format and output size in "
+                f"with spatial dimensions of {list(spatial)} and output size of {sizes}. Please "
+                "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in "
                 "(o1, o2, ...,oK) format."
             )
         if EAGER:
@@ -220,8 +216,8 @@ def _checked(input: Any, sizes: list[int] | None, factors: list[float] | None
     if factors is not None and len(factors) != len(spatial):
         raise ValueError(
             "Input and scale_factor must have the same number of spatial dimensions, but got input "
-            f"with spatial dimensions of {spatial} and scale_factor of shape {factors}. Please "
-            "provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
+            f"with spatial dimensions of {list(spatial)} and scale_factor of shape {factors}. "
+            "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
             "(s1, s2, ...,sK) format."
         )
     return sizes, factors
@@ -302,7 +298,7 @@ def _smoothed(input: Any, sizes: list[int] | None, factors: list[float] | None, 
 
 
 def _rescaled(input: Any, factors: list[float]) -> list[int]:
-    spatial = list(input._data.shape[2:])
+    spatial = input._data.shape[2:]
     if EAGER:
         _check_numbers(input, factors)
     return [math.floor(float(spatial[i]) * factors[i]) for i in range(len(spatial))]
@@ -313,6 +309,8 @@ def _rescaled(input: Any, factors: list[float]) -> list[int]:
 
 def _plain(value: Any) -> Any:
     """NumPy's numbers, and tensors of one, as Python's; anything else as it is."""
+    if value is None or value.__class__ is int or value.__class__ is float:
+        return value
     if isinstance(value, (tuple, list)):
         return [each.item() if isinstance(each, np.generic) else each for each in value]
     return value.item() if isinstance(value, (np.generic, Tensor)) else value  # type: ignore[union-attr]
