@@ -139,7 +139,7 @@ def test_all_distributions_are_seen_by_who_looks_through_them():
         ("distributed.fsdp", "FullyShardedDataParallel"),
         ("distributed.tensor.experimental", "local_map"),
         ("_dynamo.eval_frame", "OptimizedModule"),
-        ("_subclasses.fake_tensor", "FakeTensorMode"),
+        ("_subclasses.meta_utils", "MetaConverter"),
         ("onnx", "export"),
     ],
 )

@@ -24,8 +24,6 @@ NAMES = {
     "_inductor": "aot_compile compile standalone_compile",
     "_inductor.config": "",
     "_inductor.utils": "",
-    "_subclasses": "FakeTensor FakeTensorMode CrossRefFakeMode UnsupportedFakeTensorException",
-    "_subclasses.fake_tensor": "FakeTensor FakeTensorMode DynamicOutputShapeException",
     "_subclasses.functional_tensor": FUNCTIONAL,
     "_subclasses.meta_utils": "MetaConverter",
     "export": EXPORT,
@@ -38,13 +36,7 @@ NAMES = {
 """Module below `torch`, and its names that libraries import: classes, and functions that refuse."""
 
 
-def _is_fake(x: object) -> bool:
-    """Whether a tensor is one without memory that stands for another: none is."""
-    return False
-
-
 VALUES: dict[str, dict[str, Any]] = {
-    "_subclasses.fake_tensor": {"is_fake": _is_fake},
     "nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
 }
 """What such modules have all the same: sizes, and questions whose answer is no."""

@@ -21,6 +21,7 @@ from flambeau._tensor.storage import UntypedStorage, elements_under, is_storage
 from flambeau._tensor.tensor import Tensor, method, placed, shown, wrap
 
 
+@shown("lift_fresh")
 def tensor(
     data: Any,
     *,
@@ -297,6 +298,7 @@ def _wrapped(value: Any, wanted: np.dtype[Any]) -> int:
     return int(value) % (1 << 64)
 
 
+@shown("lift_fresh")
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor over the memory of an ndarray; both see writes of either.
 

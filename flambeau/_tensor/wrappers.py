@@ -91,10 +91,22 @@ def make_wrapper(cls: Any, size: Any, strides: Any = None, storage_offset: Any =
     return note(result)
 
 
+def over_meta(cls: Any, data: meta.Meta, place: Any) -> Any:
+    """A tensor of a class with `__torch_dispatch__` that has the layout of an array without memory;
+    views of that array are views of it."""
+    result: Any = new(cls)
+    result._data = with_place(np.ndarray.view(data, Wrapped), place)
+    return note(result)
+
+
 def wrapped(sizes: tuple[int, ...], steps: tuple[int, ...], numpy_dtype: Any,
             place: Any) -> np.ndarray:  # fmt: skip
     """An array without numbers."""
-    data = np.ndarray.view(meta.empty(sizes, steps, numpy_dtype), Wrapped)
+    return with_place(np.ndarray.view(meta.empty(sizes, steps, numpy_dtype), Wrapped), place)
+
+
+def with_place(data: Any, place: Any) -> np.ndarray:
+    """The array of a wrapper, that says it is on a device."""
     data.place = CPU if place is None else device_(place)
     if data.place == CPU:
         data.place = CPU  # the one object that others compare with

@@ -95,7 +95,7 @@ class Sequential(Module):
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
-        for module in self._modules.values():
+        for module in self:
             input = module(input)
         return input
 

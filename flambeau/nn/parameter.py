@@ -144,6 +144,8 @@ def rebuild_parameter(
 
 def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
     """A trainable parameter over memory that the caller fills."""
+    if modes.stacks.dispatch_modes:  # who wants to see it
+        return Parameter(ops.empty(shape, dtype=dtype, device=device))
     prepare(device)
     shape = shape_of((shape,), "empty")
     numpy_dtype = dt.Defaults.numpy_dtype if dtype is None else dt.as_dtype(dtype).numpy_dtype

@@ -20,6 +20,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import BY_NAME, UNKNOWN, alias, composite, kernel
 from flambeau._ops.table.outputs import EXACT
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
+from flambeau._tensor import meta
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -260,7 +261,10 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     dim = wrap_dim(dim, input._data.ndim)
     if input._data.ndim == 0:
         input = ops.reshape(input, (1,))
-    if isinstance(repeats, Tensor) and repeats._data.size == 1 and repeats._data.ndim <= 1:
+    is_one = isinstance(repeats, Tensor) and repeats._data.size == 1 and repeats._data.ndim <= 1
+    if is_one and repeats._data.__class__ is Meta:
+        repeats = ops.expand(repeats, (input._data.shape[dim],))
+    elif is_one:
         repeats = int(repeats._data.reshape(-1)[0])
     if isinstance(repeats, Tensor):
         places = _spread(_checked_repeats(repeats._data, input._data, dim), output_size)
@@ -296,8 +300,10 @@ def _spread(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
     """Position i, `repeats[i]` times."""
     if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if repeats.__class__ is Meta:
+    if repeats.__class__ is Meta and output_size is None:
         raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
+    if repeats.__class__ is Meta:
+        return meta.empty((output_size,), (1,), repeats.dtype)
     if repeats.dtype.kind not in "iu" or repeats.dtype.itemsize < 4:
         raise RuntimeError("repeats has to be Long or Int tensor")
     if repeats.size and repeats.min() < 0:

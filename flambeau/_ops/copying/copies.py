@@ -163,6 +163,7 @@ def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.
 
 
 @method
+@shown("to")
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """This tensor in another type, device or memory format; itself where nothing changes.
 
@@ -316,6 +317,7 @@ _cpu.__name__ = "cpu"
 
 
 @method
+@shown("cuda")
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
          memory_format: Any = None) -> Tensor:  # fmt: skip
     """A copy on a GPU, this tensor itself if it is there; raises where there is none."""

@@ -28,17 +28,19 @@ EXPECTED = (
 )
 
 
-def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
-    """The type, device, `copy` and memory format that were asked for.
+def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any], find: Any = check_available
+             ) -> tuple[Any, Any, bool, Any]:  # fmt: skip
+    """The type, device, `copy` and memory format that were asked for; `find` makes the device of
+    what names it.
 
     Raises:
         TypeError: arguments that fit none of the forms.
     """
     if args and not kwargs and type(args[0]) in (str, device):
         if len(args) == 1:
-            return None, check_available(args[0]), False, None
+            return None, find(args[0]), False, None
         if len(args) == 2 and type(args[1]) is dt.dtype:
-            return args[1], check_available(args[0]), False, None
+            return args[1], find(args[0]), False, None
     elif len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
         return args[0].dtype, args[0].device, False, None
     elif len(kwargs) == 1 and not args and type(kwargs.get("dtype")) is dt.dtype:
@@ -51,7 +53,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, b
     if tensor is not None:
         element, place = tensor.dtype, tensor.device
     if place is not None:
-        place = _available(place)
+        place = _available(place) if find is check_available else find(place)
     return element, place, bool(given.get("copy", False)), given.get("memory_format")
 
 

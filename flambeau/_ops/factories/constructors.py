@@ -18,7 +18,7 @@ from flambeau._ops.table.scalars import filling
 from flambeau._tensor.conversion import copy_of, from_numpy
 from flambeau._tensor.interop import from_dlpack
 from flambeau._tensor.storage import UntypedStorage, is_storage
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor, shown, wrap
 
 COPY_WARNING = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -53,6 +53,7 @@ def _over_gpu(data: Any) -> Tensor:
     bare=True,
     method=False,
 )
+@shown("lift_fresh")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor over the memory of `data` where possible (tensors, arrays), else a copy.
 
@@ -269,6 +270,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
     bare=True,
     function=False,
 )
+@shown("lift_fresh")
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None,
                requires_grad: bool = False) -> Tensor:  # fmt: skip
     """A copy of `data` with the type of this tensor.

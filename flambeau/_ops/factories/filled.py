@@ -434,6 +434,9 @@ def made(shape: tuple[int, ...], numpy_dtype: Any, number: Any, strides: Any = N
         filler = None if number is None else filling(number, numpy_dtype)
         place: Any = thread.makes_on
         return device_array.filled(shape, strides, numpy_dtype, place.index, filler)  # type: ignore[no-any-return]
+    if number is not None and Defaults.elsewhere and thread.makes_on is META:
+        strides = lay.contiguous_strides(shape) if strides is None else strides
+        return meta.zeros_of(meta.empty(shape, strides, numpy_dtype))
     data = (memory(shape, numpy_dtype) if strides is None
             else cpu.empty_strided(shape, strides, numpy_dtype))  # fmt: skip
     if number is None:

@@ -278,6 +278,7 @@ def _spaced_dtype(function: str, dtype: Any, steps: int, *bounds: Any) -> Any:
 @composite(
     f"linspace(Scalar start, Scalar end, int steps, {OPTIONS}) -> Tensor",
     batch="examples",
+    shape="zeros",
     method=False,
 )
 def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype: Any = None,
@@ -312,6 +313,7 @@ def _within(numpy_dtype: Any, value: Any) -> Any:
 @composite(
     f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS}) -> Tensor",
     batch="examples",
+    shape="zeros",
     method=False,
 )
 def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out: Any = None,

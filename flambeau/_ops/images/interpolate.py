@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.programs import EAGER
 from flambeau._ops.images import fold as blocks
 from flambeau._ops.images import numpy_interpolate as kernels
 from flambeau._ops.images.interpolate_bytes import interpolate_bytes
@@ -18,7 +19,7 @@ from flambeau._ops.launching.memory_formats import in_format_of
 from flambeau._ops.launching.precision import refuse
 from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import BY_NAME, Folded, composite, kernel
+from flambeau._ops.table.op import BY_NAME, Folded, Op, composite, kernel
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.saved_fields import OfInput
 
@@ -38,6 +39,7 @@ UPSAMPLE = {
     "upsample_bicubic2d": ("bicubic", 2, False, "UpsampleBicubic2D"),
     "_upsample_bilinear2d_aa": ("bilinear", 2, True, "UpsampleBilinear2DAa"),
     "_upsample_bicubic2d_aa": ("bicubic", 2, True, "UpsampleBicubic2DAa"),
+    "_upsample_lanczos2d_aa": ("lanczos", 2, True, "UpsampleLanczos2DAa"),
 }
 NEAREST = ("nearest", "nearest-exact")
 
@@ -111,111 +113,215 @@ for _name, _options in UPSAMPLE.items():
     _upsample_rows(_name, *_options)
 
 
-# ---- interpolate
+# ---- the overloads that take sizes or factors, whichever there are
 
 
-ROWS = {
-    ("nearest", 1): "upsample_nearest1d", ("nearest", 2): "upsample_nearest2d",
-    ("nearest", 3): "upsample_nearest3d", ("nearest-exact", 1): "_upsample_nearest_exact1d",
-    ("nearest-exact", 2): "_upsample_nearest_exact2d",
-    ("nearest-exact", 3): "_upsample_nearest_exact3d", ("linear", 1): "upsample_linear1d",
-    ("bilinear", 2): "upsample_bilinear2d", ("trilinear", 3): "upsample_trilinear3d",
-    ("bicubic", 2): "upsample_bicubic2d",
-}  # fmt: skip
-NEEDED_RANK = {"linear": 3, "bilinear": 4, "trilinear": 5}
-SIZE_WORDS = ("Please provide input tensor in (N, C, d1, d2, ...,dK) format and {} in "
-              "({}1, {}2, ...,{}K) format.")  # fmt: skip
+def _by_factors(name: str, mode: str) -> Op:
+    has_corners = mode not in NEAREST
+    corners = "bool align_corners, " if has_corners else ""
+
+    @composite(f"{name}.vec(Tensor input, int[]? output_size, {corners}float[]? scale_factors)"
+               " -> Tensor", public=f"_{name}_by_factors", method=False,
+               function=False)  # fmt: skip
+    def resized(input: Any, output_size: Any, *rest: Any) -> Any:
+        """The input `(N, C, *spatial)` resized to `output_size` or by factors."""
+        factors = rest[-1]
+        if (output_size is None) == (factors is None):
+            raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+        sizes = _rescaled(input, factors) if output_size is None else output_size
+        try:
+            return getattr(ops, name)(input, sizes, has_corners and rest[0], factors)
+        except TypeError:
+            raise _no_overload(name, input, sizes, factors) from None
+
+    return resized
+
+
+def _no_overload(name: str, input: Any, sizes: Any, factors: Any) -> TypeError:
+    return binder.no_overload_error(name, BY_NAME[name], (input, sizes, factors), {})
+
+
+BY_FACTORS = {name: _by_factors(name, options[0]) for name, options in UPSAMPLE.items()}
+nearest1d, nearest2d, nearest3d, exact1d, exact2d, exact3d, *_interpolating = BY_FACTORS.values()
+(linear1d, bilinear2d, trilinear3d, bicubic2d,
+ bilinear2d_aa, bicubic2d_aa, lanczos2d_aa) = _interpolating  # fmt: skip
+
+
+# ---- interpolate: what follows is read by scripts, too
+
+
+SIZE_OR_SIZES = ("Optional[int]", "Optional[List[int]]")
+FACTORS_OR_FACTOR = ("Optional[List[float]]", "Optional[float]")
+EITHER = {"scale_factor": FACTORS_OR_FACTOR, "size": SIZE_OR_SIZES}
 
 
 @composite("interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, "
            "str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, "
-           "bool antialias=False) -> Tensor", namespace="nn.functional")  # fmt: skip
+           "bool antialias=False) -> Tensor", namespace="nn.functional",
+           choices=EITHER)  # fmt: skip
 def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Any:  # fmt: skip
     """Resize `(N, C, *spatial)` to a size or by a factor.
 
-    Modes: nearest, nearest-exact, linear (3-D input), bilinear, bicubic (4-D), trilinear (5-D) and
-    area. `align_corners` puts the corner elements' centres onto each other; `antialias` (bilinear,
-    bicubic) averages where the image shrinks; `recompute_scale_factor` derives the factor anew
-    from the rounded size.
+    Modes: nearest, nearest-exact, linear (3-D input), bilinear, bicubic and lanczos (4-D),
+    trilinear (5-D) and area. `align_corners` puts the corner elements' centres onto each other;
+    `antialias` (bilinear, bicubic, always with lanczos) averages where the image shrinks;
+    `recompute_scale_factor` derives the factor anew from the rounded size.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
     """
-    _check_corners(mode, align_corners)
-    spatial = input._data.ndim - 2
-    sizes, factors = _sizes_and_factors(input, size, scale_factor)
-    if recompute_scale_factor:
-        if size is not None:
-            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        sizes, factors = _output_sizes(input, factors), None
-    if antialias and not (mode in ("bilinear", "bicubic") and spatial == 2):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes "
-                         "and requires a 4-D tensor as input")  # fmt: skip
-    if mode == "area" and 1 <= spatial <= 3:
-        output = _output_sizes(input, factors) if sizes is None else sizes
-        return getattr(ops.nn.functional, f"adaptive_avg_pool{spatial}d")(input, output)
-    row = _row_for(mode, spatial, antialias)
-    values = (input, _output_sizes(input, factors) if sizes is None else sizes,
-              bool(align_corners), factors)  # fmt: skip
-    try:
-        return getattr(ops, row)(*values)
-    except TypeError:
-        raise _no_overload(row, input, sizes, factors) from None
+    if align_corners is not None:
+        _check_corners(mode)
+    if (size is None) == (scale_factor is None):
+        raise ValueError("either size or scale_factor should be defined" if size is None else
+                         "only one of size or scale_factor should be defined")  # fmt: skip
+    if EAGER:
+        size, scale_factor = _plain(size), _plain(scale_factor)
+    dims = input._data.ndim - 2
+    sizes: list[int] | None = None
+    factors: list[float] | None = None
+    if size is not None:
+        if isinstance(size, (tuple, list)):
+            sizes = size
+        else:
+            sizes = [size] * dims
+    if scale_factor is not None:
+        if isinstance(scale_factor, (tuple, list)):
+            factors = scale_factor
+        else:
+            factors = [scale_factor] * dims
+    sizes, factors = _checked(input, sizes, factors)
+    anew = recompute_scale_factor is not None and recompute_scale_factor
+    corners = align_corners is not None and align_corners
+    return _resized(input, sizes, factors, mode, corners, anew, antialias)
 
 
-def _no_overload(row: str, input: Any, sizes: Any, factors: Any) -> TypeError:
-    return binder.no_overload_error(row, BY_NAME[row], (input, sizes, factors), {})
-
-
-def _check_corners(mode: str, align_corners: bool | None) -> None:
-    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+def _check_corners(mode: str) -> None:
+    if mode in ("nearest", "area", "nearest-exact"):
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: "
             "linear | bilinear | bicubic | trilinear"
         )
 
 
-def _row_for(mode: str, spatial: int, antialias: bool) -> str:
-    if (mode, spatial) in ROWS:
-        return f"_{ROWS[mode, spatial]}_aa" if antialias else ROWS[mode, spatial]
-    rank = spatial + 2
-    if 3 <= rank <= 5 and mode in NEEDED_RANK:
-        raise NotImplementedError(
-            f"Got {rank}D input, but {mode} mode needs {NEEDED_RANK[mode]}D input"
+def _checked(input: Any, sizes: list[int] | None, factors: list[float] | None
+             ) -> tuple[list[int] | None, list[float] | None]:  # fmt: skip
+    """The sizes or the factors: as many as there are dims."""
+    spatial = input._data.shape[2:]
+    if sizes is not None:
+        if len(sizes) != len(spatial):
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got input "
+                f"with spatial dimensions of {list(spatial)} and output size of {sizes}. Please "
+                "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in "
+                "(o1, o2, ...,oK) format."
+            )
+        if EAGER:
+            sizes = _whole_numbers(sizes)
+    if factors is not None and len(factors) != len(spatial):
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, but got input "
+            f"with spatial dimensions of {list(spatial)} and scale_factor of shape {factors}. "
+            "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
+            "(s1, s2, ...,sK) format."
         )
-    raise NotImplementedError(
+    return sizes, factors
+
+
+def _resized(input: Any, sizes: list[int] | None, factors: list[float] | None, mode: str,
+             corners: bool, anew: bool, antialias: bool) -> Any:  # fmt: skip
+    """The result; the factors are derived from rounded sizes where they are to be told `anew`."""
+    rank = input._data.ndim
+    if anew and sizes is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if factors is not None and (anew or mode == "area"):
+        sizes, factors = _rescaled(input, factors), None
+    if antialias and not (rank == 4 and mode in ("bilinear", "bicubic", "lanczos")):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes "
+                         "and requires a 4-D tensor as input")  # fmt: skip
+    if mode in ("nearest", "nearest-exact", "area") and rank in (3, 4, 5):
+        return _from_neighbours(input, sizes, factors, mode)
+    if antialias:
+        return _smoothed(input, sizes, factors, mode, corners)
+    if rank == 3 and mode == "linear":
+        return linear1d.body(input, sizes, corners, factors)
+    if rank == 4 and mode == "bilinear":
+        return bilinear2d.body(input, sizes, corners, factors)
+    if rank == 4 and mode == "bicubic":
+        return bicubic2d.body(input, sizes, corners, factors)
+    if rank == 5 and mode == "trilinear":
+        return trilinear3d.body(input, sizes, corners, factors)
+    if rank == 4 and mode == "lanczos":
+        raise ValueError("Lanczos mode does not support align_corners=True" if corners else
+                         "Lanczos mode requires antialias=True")  # fmt: skip
+    raise NotImplementedError(_no_mode(rank, mode))
+
+
+def _no_mode(rank: int, mode: str) -> str:
+    if mode in ("linear", "bilinear", "trilinear") and rank in (3, 4, 5):
+        needed = 3 if mode == "linear" else 4 if mode == "bilinear" else 5
+        return f"Got {rank}D input, but {mode} mode needs {needed}D input"
+    return (
         f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank}D) for the modes: "
         "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact "
         f"(got {mode})"
     )
 
 
-def _sizes_and_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any]:
-    """The size or the factors for each dim, whichever was given."""
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
-    spatial = list(input._data.shape[2:])
-    if size is not None:
-        return _sizes(size, spatial), None
-    if not isinstance(scale_factor, (tuple, list)):
-        return None, [_plain(scale_factor)] * len(spatial)
-    if len(scale_factor) != len(spatial):
-        raise ValueError(
-            "Input and scale_factor must have the same number of spatial dimensions, but got input "
-            f"with spatial dimensions of {spatial} and scale_factor of shape {scale_factor}. "
-            + SIZE_WORDS.format("scale_factor", "s", "s", "s")
-        )
-    return None, [_plain(factor) for factor in scale_factor]
+def _from_neighbours(input: Any, sizes: list[int] | None, factors: list[float] | None,
+                     mode: str) -> Any:  # fmt: skip
+    rank = input._data.ndim
+    if mode == "nearest":
+        if rank == 3:
+            return nearest1d.body(input, sizes, factors)
+        if rank == 4:
+            return nearest2d.body(input, sizes, factors)
+        return nearest3d.body(input, sizes, factors)
+    if mode == "nearest-exact":
+        if rank == 3:
+            return exact1d.body(input, sizes, factors)
+        if rank == 4:
+            return exact2d.body(input, sizes, factors)
+        return exact3d.body(input, sizes, factors)
+    assert sizes is not None
+    if rank == 3:
+        return ops.nn.functional.adaptive_avg_pool1d(input, sizes)
+    if rank == 4:
+        return ops.nn.functional.adaptive_avg_pool2d(input, sizes)
+    return ops.nn.functional.adaptive_avg_pool3d(input, sizes)
 
 
-def _plain(factor: Any) -> Any:
-    """NumPy's numbers as Python's; anything else as it is."""
-    return factor.item() if isinstance(factor, np.generic) else factor
+def _smoothed(input: Any, sizes: list[int] | None, factors: list[float] | None, mode: str,
+              corners: bool) -> Any:  # fmt: skip
+    if mode == "bilinear":
+        return bilinear2d_aa.body(input, sizes, corners, factors)
+    if mode == "bicubic":
+        return bicubic2d_aa.body(input, sizes, corners, factors)
+    if corners:
+        raise ValueError("Lanczos mode does not support align_corners=True")
+    return lanczos2d_aa.body(input, sizes, corners, factors)
+
+
+def _rescaled(input: Any, factors: list[float]) -> list[int]:
+    spatial = input._data.shape[2:]
+    if EAGER:
+        _check_numbers(input, factors)
+    return [math.floor(float(spatial[i]) * factors[i]) for i in range(len(spatial))]
+
+
+# ---- what only Python's calls can be given
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers, and tensors of one, as Python's; anything else as it is."""
+    if value is None or value.__class__ is int or value.__class__ is float:
+        return value
+    if isinstance(value, (tuple, list)):
+        return [each.item() if isinstance(each, np.generic) else each for each in value]
+    return value.item() if isinstance(value, (np.generic, Tensor)) else value  # type: ignore[union-attr]
 
 
 def _is_size(value: Any) -> bool:
@@ -225,28 +331,18 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, (int, np.integer))
 
 
-def _sizes(size: Any, spatial: list[int]) -> list[Any]:
-    if not isinstance(size, (tuple, list)):
-        return [int(size.item()) if isinstance(size, Tensor) else size] * len(spatial)
-    if len(size) != len(spatial):
-        raise ValueError(
-            "Input and output must have the same number of spatial dimensions, but got input with "
-            f"spatial dimensions of {spatial} and output size of {size}. "
-            + SIZE_WORDS.format("output size", "o", "o", "o")
-        )
-    if not all(map(_is_size, size)):
+def _whole_numbers(sizes: Any) -> list[int]:
+    if not all(map(_is_size, sizes)):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or "
-            f"Tuple[int, int, int], but got size with types {[type(n) for n in size]}"
+            f"Tuple[int, int, int], but got size with types {[type(n) for n in sizes]}"
         )
-    return [int(n) for n in size]
+    return [int(n) for n in sizes]
 
 
-def _output_sizes(input: Any, factors: Any) -> list[int]:
-    sizes = input._data.shape[2:]
+def _check_numbers(input: Any, factors: Any) -> None:
     if not all(isinstance(factor, (int, float)) for factor in factors):
-        raise _no_overload(f"upsample_nearest{len(sizes)}d", input, None, factors)
-    return [math.floor(float(size) * factor) for size, factor in zip(sizes, factors, strict=True)]
+        raise _no_overload(f"upsample_nearest{len(factors)}d", input, None, factors)
 
 
 # ---- the older names
@@ -255,13 +351,14 @@ def _output_sizes(input: Any, factors: Any) -> list[int]:
 def _deprecated(name: str) -> None:
     warnings.warn(
         f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
-        UserWarning, stacklevel=3,
-    )  # fmt: skip
+        stacklevel=3,
+    )
 
 
 @composite("upsample(Tensor input, int[]? size=None, float[]? scale_factor=None, "
            "str mode='nearest', bool? align_corners=None) -> Tensor",
-           namespace="nn.functional")  # fmt: skip
+           namespace="nn.functional",
+           choices={"scale_factor": ("Optional[float]",), "size": SIZE_OR_SIZES})  # fmt: skip
 def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
              align_corners: bool | None = None) -> Any:  # fmt: skip
     """`interpolate` under its older name.
@@ -281,7 +378,8 @@ def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str =
 
 
 @composite("upsample_nearest(Tensor input, int[]? size=None, float[]? scale_factor=None) -> Tensor",
-           namespace="nn.functional")  # fmt: skip
+           namespace="nn.functional",
+           choices={"scale_factor": ("Optional[float]",), "size": SIZE_OR_SIZES})  # fmt: skip
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """`interpolate` with mode 'nearest'.
 
@@ -300,7 +398,9 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
 
 
 @composite("upsample_bilinear(Tensor input, int[]? size=None, float[]? scale_factor=None)"
-           " -> Tensor", namespace="nn.functional")  # fmt: skip
+           " -> Tensor", namespace="nn.functional",
+           choices={"scale_factor": ("Optional[float]", "Optional[List[float]]"),
+                    "size": SIZE_OR_SIZES})  # fmt: skip
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """`interpolate` with mode 'bilinear' and `align_corners`.
 

@@ -32,6 +32,7 @@ CUBIC = -0.75
 DENSE_ELEMENTS = 1 << 18
 # The Catmull-Rom spline, which the antialiasing filter uses as image libraries do.
 CUBIC_ANTIALIAS = -0.5
+LANCZOS_LOBES = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,11 +161,19 @@ def cubic_antialias(distance: Array) -> Array:
     return cubic(distance, distance.dtype.type(CUBIC_ANTIALIAS))
 
 
+def lanczos(distance: Array) -> Array:
+    """The sinc function under the central lobe of one three times as wide (Lanczos), at |x| < 3."""
+    x = distance.astype(np.float64)
+    inside = np.sinc(x) * np.sinc(x / LANCZOS_LOBES)
+    return np.where(np.abs(x) < LANCZOS_LOBES, inside, 0).astype(distance.dtype)
+
+
 Filter = Callable[[Array], Array]
 # name: filter and how many input elements it spans.
 FILTERS: dict[str, tuple[Filter, int]] = {
     "bilinear": (triangle, 2),
     "bicubic": (cubic_antialias, 4),
+    "lanczos": (lanczos, 6),
 }
 
 

@@ -22,7 +22,7 @@ from flambeau._ops.linalg.systems import (
 )
 from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import UNKNOWN, composite, kernel
 from flambeau._ops.table.outputs import castable
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
@@ -178,6 +178,12 @@ def _in_longer_columns(solution: np.ndarray, rows: int, vector: bool) -> np.ndar
     return head if vector else head.swapaxes(-2, -1)
 
 
+def _has_known_residuals(a: np.ndarray, b: np.ndarray, rcond: Any, driver: str) -> str | None:
+    """Residuals are there where the rank is full, which only "gels" takes for granted."""
+    is_known = a.ndim < 2 or a.shape[-2] <= a.shape[-1] or driver in ("gels", "gelsy")
+    return None if is_known else UNKNOWN
+
+
 @kernel(
     "_linalg_lstsq(Tensor self, Tensor b, float? rcond, str driver)"
     " -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
@@ -185,6 +191,7 @@ def _in_longer_columns(solution: np.ndarray, rows: int, vector: bool) -> np.ndar
     function=False,
     nondifferentiable=("rank", "singular_values"),
     method=False,
+    shape=_has_known_residuals,
     backward={("self", "b"): _lstsq_backward},
 )
 def lstsq_kernel(a: np.ndarray, b: np.ndarray, rcond: Any, driver: str) -> tuple[np.ndarray, ...]:

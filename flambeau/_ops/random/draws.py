@@ -41,7 +41,7 @@ from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import choice
 from flambeau._tensor.bits import writes
 from flambeau._tensor.device_array import DeviceArray, to_host, written
-from flambeau._tensor.meta import Meta
+from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.tensor import Tensor, constructors, method, shown, wrap
 from flambeau.autograd.batches import NOT_BATCHED, REFUSED, check_alone, innermost
 from flambeau.autograd.graph import Node
@@ -535,7 +535,8 @@ def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
             raise TypeError("bernoulli(): argument 'p' (position 1) must be float, not Tensor")
         p = float(p)
     result = ops.empty_like(input, memory_format=contiguous_format)
-    _fill_bernoulli(result._data, p, stream_of(generator))
+    if not isinstance(result._data, Numberless):
+        _fill_bernoulli(result._data, p, stream_of(generator))
     return result  # type: ignore[no-any-return]
 
 
@@ -635,7 +636,7 @@ def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *r
     recorded = wants_grad(tensors)
     check_inplace(target, recorded)
     _check_written(target._data, fill)
-    if target._data.__class__ is not Meta:
+    if not isinstance(target._data, Numberless):
         fill(target._data)
     if modes.watch.results and modes.stacks.levels:
         overwrite(target, None)

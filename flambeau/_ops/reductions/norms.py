@@ -120,7 +120,8 @@ def norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim
     if order < 1:
         scaled = _where_zero(ops.sgn(self) * ops.pow(ops.abs(self), order - 1), self)
         return scaled * grad * ops.pow(result, 1 - order)
-    scale = _where_zero(grad / ops.pow(result, order - 1), result)
+    # By infinity, not a masked quotient: forward mode turns this round and must not divide by 0.
+    scale = grad / ops.masked_fill(ops.pow(result, order - 1), result == 0, math.inf)
     if order < 2:
         return _where_zero(ops.sgn(self) * ops.pow(ops.abs(self), order - 1), self) * scale
     return self * ops.pow(ops.abs(self), order - 2) * scale

@@ -136,7 +136,8 @@ class Op(Further):
                  batch: str | tuple[int | None, ...] | Folded | Callable[..., Any] | None = None,
                  shape: str | Callable[..., Any] | None = None,
                  decomposition: Callable[..., Any] | None = None,
-                 aten: Callable[..., InAten] | None = None, **further: Any
+                 aten: Callable[..., InAten] | None = None,
+                 choices: dict[str, tuple[str, ...]] | None = None, **further: Any
                  ) -> None:  # fmt: skip
         self.text = schema
         head = schema[: schema.index("(")]
@@ -200,6 +201,9 @@ class Op(Further):
         # autograd (`transforms/dispatching`).
         self.decomposition = decomposition
         self.aten = aten  # or, of a call's arguments: the call that it is there
+        # Of a composite that is a program: the types of parameters that scripts give in several,
+        # in the order in which they are tried.
+        self.choices = choices or {}
         # Whether a number or a 0-dim tensor as the second operand keeps its float32 value beside
         # tensors of half types, as in products and quotients, or is rounded to the half type. By
         # default what the schema calls a Tensor is rounded, and a Scalar is not.

@@ -1,7 +1,7 @@
 """Methods of Tensor that are no rows, as classes and modes with `__torch_dispatch__` see them.
 
 Those that are marked with `shown` where they are defined: `copy_`, `detach`, random numbers in
-place, and what makes a Python number of a tensor.
+place, what makes a Python number of a tensor, and functions that make tensors of data.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
+from flambeau._core.device import CPU, default_device, device
 from flambeau._ops.table import gates, pointwise
+from flambeau._ops.table.op import REGISTRY
 from flambeau._ops.table.ranks import Rank
 from flambeau._ops.transforms import dispatched_factories, dispatching
 from flambeau._tensor.tensor import SHOWN, Tensor, constructors, on_shown, wrap
+from flambeau._tensor.wrappers import Wrapped
 from flambeau.autograd.history import bump, check_inplace
 
 NO_ARRAY = {"numpy": ".numpy() is not supported for tensor subclasses.",
             "tolist": ".tolist() is not supported for tensor subclasses, got {}"}  # fmt: skip
 """What tensors without numbers refuse, in torch's words."""
+LIFT = "lift_fresh"
+"""What a tensor made of data goes through in ATen."""
 
 
 def ask_all() -> None:
@@ -33,7 +38,8 @@ def ask_all() -> None:
 
 
 def _ask(name: str, function: Any) -> None:
-    gates.add(function, Rank.METHODS, partial(_through, name), with_twins=True)
+    asked = OTHERWISE.get(name) or partial(_through, name)
+    gates.add(function, Rank.METHODS, asked, with_twins=True)
 
 
 def _through(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -52,6 +58,60 @@ def _through(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if isinstance(result, Tensor):
         return result
     return before(wrap(np.asarray(result)))  # a number: as that of a plain tensor
+
+
+def _lifted(before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A tensor made of data: a mode is shown that it is new, and may give another."""
+    stack = modes.stacks.dispatch_modes
+    if not stack or any(isinstance(value, Tensor) for value in args[-1:]):
+        return before(*args, **kwargs)
+    place = kwargs.pop("device", None)
+    if place is None and "device" in before.__code__.co_varnames:
+        place = default_device()
+    modes.stacks.dispatch_modes = []
+    try:
+        with CPU:
+            made = before(*args, **kwargs)
+    finally:
+        modes.stacks.dispatch_modes = stack
+    overload = constructors["operator_of_aten"](LIFT).default
+    with dispatching.below():
+        _, result = dispatching.ask(overload, (made,), (made,), {})
+    if place is not None and device(place) != made.device:
+        result = result.to(place)
+    return result if result is made else result.requires_grad_(made.requires_grad)
+
+
+def _moved(before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`to` of a tensor without numbers: to any device that has a name."""
+    from flambeau._ops.copying.to_arguments import parse_to
+
+    tensor = args[0]
+    if not isinstance(getattr(tensor, "_data", None), Wrapped):
+        return before(*args, **kwargs)
+    dtype, place, copy, memory_format = parse_to(args[1:], kwargs, device)
+    if place is None or place == tensor.device:
+        return before(tensor, dtype or tensor.dtype, copy=copy, memory_format=memory_format)
+    words = {"dtype": dtype, "device": place, "memory_format": memory_format}
+    given = {name: value for name, value in words.items() if value is not None}
+    op = REGISTRY["_to_copy"]
+    overload = constructors["operator_of_aten"](op.name).default
+    with dispatching.below():
+        _, result = dispatching.ask(overload, (tensor,), (tensor,), given)
+    return dispatching.recorded(op, (tensor, dtype, memory_format), result)
+
+
+def _moved_to_gpu(before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`cuda` of a tensor without numbers."""
+    if not isinstance(getattr(args[0], "_data", None), Wrapped):
+        return before(*args, **kwargs)
+    tensor, *given = args
+    number = kwargs.get("device", given[0] if given else None)
+    return tensor.to(device("cuda" if number is None else number))
+
+
+OTHERWISE: dict[str, Any] = {LIFT: _lifted, "to": _moved, "cuda": _moved_to_gpu}
+"""What is not shown as the operator of its name."""
 
 
 def _in_place(call: dispatching.Call, values: tuple[Any, ...], before: Any) -> Any:

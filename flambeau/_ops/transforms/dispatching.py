@@ -55,18 +55,20 @@ def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
     call = as_aten(op, values, functional is False)
     if call is None and op.name.startswith("_") and op.kind == "pointwise" and functional:
         return expressions.evaluate(op, values)
+    if call is None and op.kind != "composite" and row_runner(values):
+        return _as_row(op, plain, values, functional is False)
     if call is None:
         if op.kind != "composite" and classes_in(values):
             raise NotImplementedError(f"{op.full_name}: no operator of aten's that a class with "
                                       "__torch_dispatch__ could be shown")  # fmt: skip
         return NotImplemented
     if functional is False:
-        return _in_place(op, values, call)
+        return _in_place(op, values, lambda: ask(call.overload, values, call.args, call.kwargs))
     with below():
         _, result = ask(call.overload, values, call.args, call.kwargs)
     if call.pick is not None:
         result = result[call.pick]
-    return _recorded(op, values, result)
+    return recorded(op, values, result)
 
 
 class Call(NamedTuple):
@@ -221,7 +223,7 @@ def ask(overload: Any, values: Any, args: Any, kwargs: dict[str, Any],
     raise TypeError(DECLINED.format(overload, listed))
 
 
-def _recorded(op: Op, values: tuple[Any, ...], result: Any) -> Any:
+def recorded(op: Op, values: tuple[Any, ...], result: Any) -> Any:
     """The result, recorded as that of the row."""
     many = isinstance(result, (tuple, list))
     results = list(result) if many else [result]
@@ -234,7 +236,36 @@ def _recorded(op: Op, values: tuple[Any, ...], result: Any) -> Any:
     return batching.as_returned(op, results) if many else result
 
 
-def _in_place(op: Op, values: tuple[Any, ...], call: Call) -> Any:
+def row_runner(values: Any) -> Callable[..., Any] | None:
+    """What runs rows that ATen has not, by a class among the arguments that knows how."""
+    runners = [getattr(type(tensor), "_run_row", None) for tensor in classes_in(values)]
+    return next(filter(None, runners), None)
+
+
+def _as_row(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], is_written: bool) -> Any:
+    """A row that ATen has not, as a class runs it."""
+    run = row_runner(values)
+    assert run is not None
+
+    def asked() -> Any:
+        return run(op, lambda *given: dispatch.taken_over(op, plain, given, not is_written), values)
+
+    if is_written:
+        return _in_place(op, values, asked)
+    with below():
+        result = asked()
+    return recorded(op, values, result)
+
+
+def without_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A composite that looks at numbers, as a class runs it; NotImplemented if it may look."""
+    run = row_runner((*args, *kwargs.values()))
+    if run is None:
+        return NotImplemented
+    return run(op, lambda *given, **named: meta.without_numbers(op, given, named), args, kwargs)
+
+
+def _in_place(op: Op, values: tuple[Any, ...], asked: Callable[[], Any]) -> Any:
     """A write: checked and recorded around what the class or mode does with it."""
     target, *rest = values
     written = op.written
@@ -243,7 +274,7 @@ def _in_place(op: Op, values: tuple[Any, ...], call: Call) -> Any:
     before = snapshot(target) if recorded and Plan(written).uses_self() else target
     version = target._version_count
     with below():
-        ask(call.overload, values, call.args, call.kwargs)
+        asked()
     if recorded:
         recorder = batching.recorder(written)
         recorder.inplace(*batching.as_recorded(op, (before, *rest)), target)
@@ -256,6 +287,7 @@ def _in_place(op: Op, values: tuple[Any, ...], call: Call) -> Any:
 def expect_dispatch() -> None:
     """From now on classes and modes may want to see rows."""
     if dispatch.add_watcher(watch, Rank.DISPATCH):
+        dispatch.WITHOUT_NUMBERS.insert(0, without_numbers)
         from flambeau._ops.transforms import dispatched_factories, dispatched_methods
 
         dispatched_factories.ask_all()

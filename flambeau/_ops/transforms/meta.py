@@ -26,9 +26,10 @@ from flambeau._tensor.meta import Meta
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import bump, check_inplace, snapshot
 
+DEPENDS = "The shape of its result depends on the numbers in its operands."
 NO_SHAPE = (
     "aten::{}: attempted to run this operator with Meta tensors, but there was no fake impl or "
-    "Meta kernel registered. The shape of its result depends on the numbers in its operands."
+    f"Meta kernel registered. {DEPENDS}"
 )
 MIXED = "Tensor on device {} is not on the expected device {}!"
 

@@ -12,7 +12,7 @@ from flambeau.jit.frontend.source import Definition
 from flambeau.jit.ir.source import Source
 
 HERE = Path(__file__).parent
-PLACES = {"torch.nn.functional": "functional/*.py", "torch.functional": "beside/torch_*.py",
+PLACES = {"torch.functional": "beside/torch_*.py",
           "torch.nn.modules.activation": "layers/attention.py",
           "torch.nn.modules.transformer": "layers/transformer.py"}  # fmt: skip
 """Modules of torch, and the files with their functions."""

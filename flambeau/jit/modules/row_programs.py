@@ -11,8 +11,9 @@ import ast
 import copy
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import product as product_of
 from typing import Any
 
 from flambeau._core.programs import product
@@ -128,7 +129,7 @@ def program(public: str) -> SugaredValue | None:
     flags = [a.name for a in op.schema.arguments if a.name in FLAGS]
     if flags and not public.endswith("_with_indices"):
         return Flagged(op, flags)
-    return FunctionValue(function(op))
+    return FunctionValue(*functions(op))
 
 
 def place(op: Op) -> str:
@@ -137,9 +138,14 @@ def place(op: Op) -> str:
 
 
 @cache
-def function(op: Op) -> Function:
-    """The function that a row's body is, compiled when it is first used."""
-    return _function(op, op.public, signature(op))
+def functions(op: Op) -> tuple[Function, ...]:
+    """The function that a row's body is, compiled when it is first used; where parameters may be
+    of several types, one for each choice of types.
+    """
+    chosen = [
+        dict(zip(op.choices, types, strict=True)) for types in product_of(*op.choices.values())
+    ]
+    return tuple(_function(op, op.public, signature(op, types)) for types in chosen)
 
 
 def _function(op: Op, name: str, declared: Definition, body: Definition | None = None) -> Function:
@@ -196,11 +202,14 @@ def _tensors_for_any(annotation: ast.expr | None) -> None:
             part.id = "Tensor"
 
 
-def signature(op: Op) -> Definition:
-    """The parameters and results that a row's schema declares, as Python writes them."""
+def signature(op: Op, types: Mapping[str, str] | None = None) -> Definition:
+    """The parameters and results that a row's schema declares, as Python writes them.
+
+    types: those of parameters that the row has several for.
+    """
     from flambeau.jit.ir.source import Source
 
-    parameters = [parameter(op, argument) for argument in op.schema.arguments]
+    parameters = [parameter(op, argument, types or {}) for argument in op.schema.arguments]
     results = [f"Optional[{kind[:-1]}]" if kind.endswith("?") else kind
                for kind in op.schema.return_types]  # fmt: skip
     result = results[0] if len(results) == 1 else f"Tuple[{', '.join(results)}]"
@@ -210,7 +219,7 @@ def signature(op: Op) -> Definition:
     return Definition(node, Source(text, op.module))
 
 
-def parameter(op: Op, argument: RowArgument) -> str:
+def parameter(op: Op, argument: RowArgument, types: Mapping[str, str]) -> str:
     """`kernel_size: BroadcastingList2[int]`."""
     kind = TYPES.get(argument.type, argument.type)
     if argument.is_list and argument.length:
@@ -219,6 +228,7 @@ def parameter(op: Op, argument: RowArgument) -> str:
         kind = f"List[{kind}]"
     kind = f"Optional[{kind}]" if argument.optional else kind
     name = binder.python_name(op, argument)
+    kind = types.get(name, kind)
     default = "" if argument.default is REQUIRED else f" = {argument.default!r}"
     return f"{name}: {kind}{default}"
 

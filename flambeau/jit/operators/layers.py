@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from flambeau._ops.images.interpolate import BY_FACTORS, NEAREST, UPSAMPLE
 from flambeau._ops.losses.distance import COMPUTE_MODES
 from flambeau._ops.recurrent.cells import step
-from flambeau._ops.table import index
 from flambeau._ops.table.namespace import get, ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.operators.forms import element_type
@@ -179,17 +179,10 @@ def pad_sequence(sequences: list[Any], batch_first: bool, value: float, side: st
 # ---- resizing
 
 
-UPSAMPLES = [
-    name for name in index.NAMES["images.interpolate"].split()
-    if name.removeprefix("_").startswith("upsample_") and not name.endswith("_backward")
-]  # fmt: skip
-
-
 def _register_upsamples() -> None:
-    for name in (*UPSAMPLES, "_upsample_lanczos2d_aa"):
-        corners = "nearest" not in name
-        implements(name)(_by_scales(name, corners))
-        implements(f"{name}.vec")(_by_factors(name, corners))
+    for name, (mode, *_) in UPSAMPLE.items():
+        implements(name)(_by_scales(name, mode not in NEAREST))
+        implements(f"{name}.vec")(BY_FACTORS[name].body)
 
 
 def _by_scales(name: str, has_corners: bool) -> Any:
@@ -197,20 +190,6 @@ def _by_scales(name: str, has_corners: bool) -> Any:
         corners = bool(rest[0]) if has_corners else False
         scales = list(rest[1:] if has_corners else rest)
         factors = None if any(s is None for s in scales) else scales
-        return getattr(ops, name)(input, output_size, corners, factors)
-
-    return upsample
-
-
-def _by_factors(name: str, has_corners: bool) -> Any:
-    def upsample(input: Any, output_size: list[int] | None, *rest: Any) -> Any:
-        corners = bool(rest[0]) if has_corners else False
-        factors = rest[-1]
-        if (output_size is None) == (factors is None):
-            raise RuntimeError("Must specify exactly one of output_size and scale_factors")
-        if output_size is None:
-            sizes = input.shape[2:]
-            output_size = [int(s * f) for s, f in zip(sizes, factors, strict=True)]
         return getattr(ops, name)(input, output_size, corners, factors)
 
     return upsample

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from flambeau._ops.table.lookup import get
@@ -30,15 +29,3 @@ def random_below(self: Any, to: int, generator: Any) -> Any:
 def random_between(self: Any, start: int, to: int | None, generator: Any) -> Any:
     """Integers between two bounds; without an upper one, as large as the type allows."""
     return self.random_(start, to, generator=generator)
-
-
-def _missing(name: str) -> Callable[..., Any]:
-    def refuse(*_: Any) -> Any:
-        from flambeau._core.missing import NotImplementedInFlambeau
-
-        raise NotImplementedInFlambeau(f"flambeau cannot run the operator {name}")
-
-    return refuse
-
-
-implements("_upsample_lanczos2d_aa.*")(_missing("aten::_upsample_lanczos2d_aa"))

@@ -1,1 +1,0 @@
-"""`torch.nn.functional`, by topic."""
