@@ -31,10 +31,6 @@ COLLECTIVES = (
     "all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
     "wait_tensor"
 )
-STATE_DICTS = (
-    "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "
-    "set_model_state_dict set_optimizer_state_dict set_state_dict"
-)
 MODULES = {
     "_composable": "checkpoint contract fully_shard replicate",
     "_composable.fsdp": FSDP,
@@ -58,27 +54,10 @@ MODULES = {
     "algorithms.join": "Join JoinHook Joinable",
     "algorithms.model_averaging": "",
     "algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
-    "checkpoint": (
-        "FileSystemReader FileSystemWriter StorageReader StorageWriter LoadPlanner SavePlanner "
-        "DefaultLoadPlanner DefaultSavePlanner CheckpointException async_save load load_state_dict "
-        "save save_state_dict load_sharded_optimizer_state_dict"
-    ),
     "checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
     "checkpoint._fsspec_filesystem": "FsspecReader FsspecWriter",
-    "checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
-    "checkpoint.filesystem": "FileSystemReader FileSystemWriter",
-    "checkpoint.format_utils": (
-        "DynamicMetaLoadPlanner _EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save "
-        "torch_save_to_dcp"
-    ),
     "checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
-    "checkpoint.metadata": "Metadata BytesStorageMetadata TensorStorageMetadata",
     "checkpoint.optimizer": "load_sharded_optimizer_state_dict",
-    "checkpoint.planner": "LoadPlan LoadPlanner SavePlan SavePlanner",
-    "checkpoint.state_dict": STATE_DICTS,
-    "checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
-    "checkpoint.state_dict_saver": "async_save save save_state_dict",
-    "checkpoint.stateful": "Stateful",
     "device_mesh": "DeviceMesh init_device_mesh",
     "fsdp._common_utils": "FSDP_WRAPPED_MODULE _FSDPState",
     "fsdp._fully_shard": FSDP,
