@@ -114,9 +114,7 @@ def keep(folder, model, optimizer, epochs):
     from torch.distributed.checkpoint.state_dict import get_state_dict
 
     of_model, of_optimizer = get_state_dict(model, optimizer)
-    dcp.save(
-        {"model": of_model, "optimizer": of_optimizer, "epochs": epochs}, checkpoint_id=folder
-    )
+    dcp.save({"model": of_model, "optimizer": of_optimizer, "epochs": epochs}, checkpoint_id=folder)
 
 
 def run_spawned(rank, options):
