@@ -1,6 +1,6 @@
-"""Two machines on one: two network namespaces with a shaped link, and `torchrun --nnodes 2` in them.
+"""Two machines on one: two network namespaces, a shaped link, and `torchrun --nnodes 2` in them.
 
-    python scripts/two_machines.py                     # as root, on Linux, with ip and tc (iproute2)
+    python scripts/two_machines.py                     # as root, on Linux, with iproute2
     python scripts/two_machines.py --same-network      # two agents side by side, without root
 
 In each namespace an agent of torchrun starts two processes, which train a small model with

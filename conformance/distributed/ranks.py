@@ -93,7 +93,7 @@ def _start(library: str, program: str, rank: int, size: int, folder: str,
 
 def main(library: str, program: str, rank: str, size: str, folder: str, seed: str) -> None:
     """One process of a program."""
-    from conformance.distributed import checkpoints, drawn, programs
+    from conformance.distributed import checkpoints, drawn, programs, training
 
     torch = importlib.import_module(library)
     dist = importlib.import_module(f"{library}.distributed")
@@ -102,7 +102,7 @@ def main(library: str, program: str, rank: str, size: str, folder: str, seed: st
         timeout=timedelta(seconds=LIMIT / 2),
     )  # fmt: skip
     record = Record(torch)
-    found = (getattr(module, program, None) for module in (programs, drawn, checkpoints))
+    found = (getattr(module, program, None) for module in (programs, drawn, checkpoints, training))
     chosen = next(function for function in found if function)
     chosen(torch, dist, int(rank), int(size), record, int(seed))
     Path(folder, f"rank{rank}.json").write_text(json.dumps(record.lines), "utf-8")

@@ -18,7 +18,7 @@ pytest.importorskip("torch")
 EVERY = os.environ.get("FLAMBEAU_EVERY_PROGRAM") == "1"
 PROGRAMS = (
     "reductions movements splits messages objects groups asynchronous errors data_parallel unused "
-    "hooks gradients"
+    "hooks gradients uneven zero compressed pipelines"
 ).split()
 
 

@@ -48,10 +48,6 @@ MODULES = {
         "apply_activation_checkpointing offload_wrapper"
     ),
     "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
-    "algorithms.ddp_comm_hooks.powerSGD_hook": (
-        "PowerSGDState batched_powerSGD_hook powerSGD_hook"
-    ),
-    "algorithms.join": "Join JoinHook Joinable",
     "algorithms.model_averaging": "",
     "algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
     "checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
@@ -67,8 +63,7 @@ MODULES = {
         "size_based_auto_wrap_policy transformer_auto_wrap_policy _or_policy _Policy"
     ),
     "launcher.api": "LaunchConfig elastic_launch",
-    "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
-    "pipelining": "PipelineStage Pipe ScheduleGPipe SplitPoint pipe_split pipeline",
+    "optim.post_localSGD_optimizer": "PostLocalSGDOptimizer",
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
     "tensor": TENSORS,
     "tensor._utils": "compute_local_shape_and_global_offset",
