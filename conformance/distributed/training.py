@@ -77,8 +77,11 @@ def zero(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) ->
     make = _module(torch, "optim").ZeroRedundancyOptimizer
     model = torch.nn.parallel.DistributedDataParallel(_model(torch))
     parameters = list(model.parameters())
-    groups = [{"params": parameters[:1]}, {"params": parameters[1:], "lr": 0.2}]
-    optimizer = make(groups, torch.optim.Adam, lr=0.05)
+
+    def groups() -> list[dict[str, Any]]:
+        return [{"params": parameters[:1]}, {"params": parameters[1:], "lr": 0.2}]
+
+    optimizer = make(groups(), torch.optim.Adam, lr=0.05)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
 
     def train(first: int, last: int, chosen: Any) -> dict[str, Any]:
@@ -86,7 +89,8 @@ def zero(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) ->
             chosen.zero_grad()
             model(x[number]).square().sum().backward()
             chosen.step()
-            schedule.step()
+            if chosen is optimizer:
+                schedule.step()
         return _state(model)
 
     record("trained", lambda: train(0, 4, optimizer))
@@ -98,7 +102,7 @@ def zero(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) ->
     record("state", lambda: [sorted(each) for each in state[0]["state"].values()])
     averages = [each["exp_avg"] for each in state[0]["state"].values()]
     record("averages", lambda: {"close": _numbers(averages)})
-    again = make(groups, torch.optim.Adam, lr=0.05)
+    again = make(groups(), torch.optim.Adam, lr=0.05)
     again.load_state_dict(state[0])
     record("continued", lambda: train(4, 7, again))
 
@@ -133,7 +137,7 @@ def pipelines(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: in
     blocks = [torch.nn.Sequential(torch.nn.Linear(5, 5), torch.nn.Tanh()) for _ in range(size)]
     x, target = torch.randn(12, 5), torch.randn(12, 5)
     for schedule in ("ScheduleGPipe", "Schedule1F1B"):
-        for count in (1, 4, 6):
+        for count in (size, 6):
             block = blocks[rank]
             block.zero_grad()
             stage = pipelining.PipelineStage(block, rank, size, torch.device("cpu"))

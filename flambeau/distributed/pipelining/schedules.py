@@ -26,6 +26,9 @@ class _Schedule:
         args_chunk_spec, kwargs_chunk_spec, output_merge_spec: not implemented: everything is split
             and put together along the first dim.
         scale_grads: whether gradients are those of the mean of the losses, and not of the sum.
+
+    Raises:
+        ValueError: there are more stages than microbatches.
     """
 
     def __init__(self, stage: PipelineStage, n_microbatches: int,
@@ -34,6 +37,11 @@ class _Schedule:
                  scale_grads: bool = True) -> None:  # fmt: skip
         if (args_chunk_spec, kwargs_chunk_spec, output_merge_spec) != (None, None, None):
             raise NotImplementedInFlambeau(f"{type(self).__name__} with specs of chunks")
+        if n_microbatches < stage.num_stages:
+            raise ValueError(
+                f"Number of microbatches ({n_microbatches}) must be greater than or equal to the "
+                f"number of stages ({stage.num_stages})."
+            )
         self._stage, self._count, self._loss_fn = stage, n_microbatches, loss_fn
         self.scale_grads = scale_grads
 
@@ -103,8 +111,8 @@ def _parts(value: Any, count: int) -> Any:
     if not isinstance(value, Tensor):
         return [value] * count
     parts: Any = ops.tensor_split(value, count)
-    if len(value) < count:
-        raise RuntimeError(f"a batch of {len(value)} cannot be split into {count} microbatches")
+    if value.size(0) < count:
+        raise RuntimeError(f"a batch of {value.size(0)} cannot be split into {count} microbatches")
     return parts
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau._core.absent import absent_function
 from flambeau._ops.table.namespace import ops
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributed import collectives
 from flambeau.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
@@ -78,7 +78,7 @@ class PowerSGDState:
         known = self.q_memory_dict.get(key)
         if self.warm_start and known is not None:
             return known
-        return ops.tensor(self.rng.standard_normal((length, rank)).astype(np.float32))
+        return wrap(self.rng.standard_normal((length, rank)).astype(np.float32))
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:  # noqa: N802
