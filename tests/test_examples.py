@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NEED_EXTRAS = {"digits.py", "digits_from_tar.py"}  # scikit-learn and matplotlib
+NEED_EXTRAS = {"ddp_digits.py", "digits.py", "digits_from_tar.py"}  # scikit-learn, matplotlib
 
 # A line that each prints. Numbers are PyTorch's, from the same seed.
 LINES = {
@@ -55,6 +56,31 @@ def test_digits_from_tar(tmp_path: Path):
     assert lines[2] == "interrupted after 320 images; the rest: 1117"
     assert float(lines[3].split()[2].rstrip("%")) > 75
     assert (tmp_path / "digits_from_tar.png").stat().st_size > 20_000
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "spawn"])
+def test_ddp_digits(launcher: str, tmp_path: Path):
+    pytest.importorskip("sklearn")
+    launch = {
+        "torchrun": ["-m", "flambeau.distributed.run", "--standalone", "--nproc-per-node", "2"],
+        "spawn": ["-m", "flambeau", "run"],
+    }[launcher]
+    options = ["--epochs=3", f"--out={tmp_path / 'checkpoint'}"]
+    if launcher == "spawn":
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            options += ["--spawn=2", f"--port={free.getsockname()[1]}"]
+    command = [sys.executable, *launch, str(ROOT / "examples/ddp_digits.py"), *options]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    result = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        timeout=300,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "epoch 1  loss 1.7699", "epoch 2  loss 0.4287", "epoch 3  loss 0.2245",
+        "test accuracy 91.67%; processes: 2",
+    ]  # fmt: skip
 
 
 def test_every_example_is_here():

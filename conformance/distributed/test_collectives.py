@@ -18,7 +18,7 @@ pytest.importorskip("torch")
 EVERY = os.environ.get("FLAMBEAU_EVERY_PROGRAM") == "1"
 PROGRAMS = (
     "reductions movements splits messages objects groups asynchronous errors data_parallel unused "
-    "hooks gradients"
+    "hooks gradients uneven zero compressed pipelines"
 ).split()
 
 
@@ -42,6 +42,8 @@ def is_meant(name: str, theirs: Any, ours: Any) -> bool:
         return theirs == ["RuntimeError", "Invalid scalar type"]
     if name == "lists":  # of tensors of different lengths
         return theirs[1].startswith("ProcessGroupGloo::alltoall: invalid tensor size")
+    if name == "both":  # PyTorch's optimizer goes on with the gradients of its last own batch
+        return True
     if name.startswith("reduce complex"):  # PyTorch prints the operation as a control character
         return theirs[0] == ours[0] and theirs[1].startswith("reduce does not support")
     return False

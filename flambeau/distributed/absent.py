@@ -25,10 +25,6 @@ COLLECTIVES = (
     "all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
     "wait_tensor"
 )
-STATE_DICTS = (
-    "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "
-    "set_model_state_dict set_optimizer_state_dict set_state_dict"
-)
 MODULES = {
     "_functional_collectives": COLLECTIVES,
     "_shard": "",
@@ -41,33 +37,12 @@ MODULES = {
         "apply_activation_checkpointing offload_wrapper"
     ),
     "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
-    "algorithms.ddp_comm_hooks.powerSGD_hook": (
-        "PowerSGDState batched_powerSGD_hook powerSGD_hook"
-    ),
-    "algorithms.join": "Join JoinHook Joinable",
     "algorithms.model_averaging": "",
     "algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
-    "checkpoint": (
-        "FileSystemReader FileSystemWriter StorageReader StorageWriter LoadPlanner SavePlanner "
-        "DefaultLoadPlanner DefaultSavePlanner CheckpointException async_save load load_state_dict "
-        "save save_state_dict load_sharded_optimizer_state_dict"
-    ),
     "checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
     "checkpoint._fsspec_filesystem": "FsspecReader FsspecWriter",
-    "checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
-    "checkpoint.filesystem": "FileSystemReader FileSystemWriter",
-    "checkpoint.format_utils": (
-        "DynamicMetaLoadPlanner _EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save "
-        "torch_save_to_dcp"
-    ),
     "checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
-    "checkpoint.metadata": "Metadata BytesStorageMetadata TensorStorageMetadata",
     "checkpoint.optimizer": "load_sharded_optimizer_state_dict",
-    "checkpoint.planner": "LoadPlan LoadPlanner SavePlan SavePlanner",
-    "checkpoint.state_dict": STATE_DICTS,
-    "checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
-    "checkpoint.state_dict_saver": "async_save save save_state_dict",
-    "checkpoint.stateful": "Stateful",
     "fsdp._common_utils": "FSDP_WRAPPED_MODULE _FSDPState",
     "fsdp.sharded_grad_scaler": "ShardedGradScaler",
     "fsdp.wrap": (
@@ -75,8 +50,7 @@ MODULES = {
         "size_based_auto_wrap_policy transformer_auto_wrap_policy _or_policy _Policy"
     ),
     "launcher.api": "LaunchConfig elastic_launch",
-    "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
-    "pipelining": "PipelineStage Pipe ScheduleGPipe SplitPoint pipe_split pipeline",
+    "optim.post_localSGD_optimizer": "PostLocalSGDOptimizer",
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
     "tensor.experimental": "context_parallel implicit_replication local_map",
     "tensor.experimental._attention": "context_parallel set_rotate_method",

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, ClassVar, NoReturn
 
 from flambeau._core.missing import NotImplementedInFlambeau
+from flambeau.distributed.errors import DistBackendError
 from flambeau.distributed.group import ProcessGroup, group_number
 from flambeau.distributed.stores import Store
 from flambeau.distributed.transport.call import Exchange
@@ -87,7 +88,13 @@ def _gloo_exchange(mesh: Any, store: Store, ranks: Sequence[int], rank: int, tim
 
     if len(ranks) == 1:
         return LonelyExchange()
-    memory = share(store, rank, len(ranks), SLOT, timeout)
+
+    def check() -> None:
+        for lost, reason in mesh.inbox.gone.items():
+            if lost in ranks:
+                raise DistBackendError(f"Connection closed by peer: rank {lost} {reason}")
+
+    memory = share(store, rank, len(ranks), SLOT, timeout, check)
     if memory is not None:
         return SharedExchange(memory, mesh.inbox, ranks, rank)
     return SocketExchange(mesh, group_number(name), ranks, rank)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.distributed.processes import Processes, run
+from tests.distributed.processes import ROOT, Processes, run
 
 OVER = [pytest.param({}, id="shared memory"),
         pytest.param({"FLAMBEAU_DISTRIBUTED_SHARED_MEMORY": "0"}, id="sockets")]  # fmt: skip
@@ -150,3 +155,48 @@ tell(counts)
         assert all(count == counts[0] for count in counts), counts
         assert counts[0][1] == 1
     assert set(Path("/dev/shm").iterdir()) <= before
+
+
+MEETING = """
+import json, sys, time
+from datetime import timedelta
+from flambeau import distributed as dist
+from flambeau.distributed.transport import mesh, segment
+rank, folder, place = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+def wait(*args, **kwargs):
+    print(json.dumps("ready"), flush=True)
+    time.sleep(1000)
+if rank == 1 and place == "before it connects":
+    mesh.connect = wait
+elif rank == 1:
+    segment._open = wait
+else:
+    print(json.dumps("ready"), flush=True)
+start = time.monotonic()
+try:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2,
+                            timeout=timedelta(seconds=90))
+except RuntimeError as error:
+    print(json.dumps([str(error).splitlines()[0], time.monotonic() - start]), flush=True)
+"""
+
+
+@pytest.mark.parametrize("place", ["before it connects", "before it shares memory"])
+def test_a_rank_is_killed_while_processes_meet(place: str, tmp_path: Path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", MEETING]
+    with contextlib.ExitStack() as stack:
+        both = []
+        for rank in range(2):
+            started = subprocess.Popen([*words, str(rank), str(tmp_path), place], text=True,
+                                       stdout=subprocess.PIPE, env=environment)  # fmt: skip
+            stack.enter_context(started)
+            stack.callback(started.kill)
+            both.append(started)
+        for process in both:
+            assert json.loads(process.stdout.readline()) == "ready"
+        both[1].kill()
+        both[1].wait()
+        error, seconds = json.loads(both[0].stdout.readline())
+        assert "rank 1 has died" in error
+        assert seconds < LATE

@@ -66,7 +66,7 @@ def _lifted(before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not stack or any(isinstance(value, Tensor) for value in args[-1:]):
         return before(*args, **kwargs)
     place = kwargs.pop("device", None)
-    if place is None and "device" in before.__code__.co_varnames:
+    if place is None and takes_device(before):
         place = default_device()
     modes.stacks.dispatch_modes = []
     try:
@@ -80,6 +80,13 @@ def _lifted(before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if place is not None and device(place) != made.device:
         result = result.to(place)
     return result if result is made else result.requires_grad_(made.requires_grad)
+
+
+def takes_device(before: Any) -> bool:
+    """Whether a function has an argument `device`, whoever else sees its calls before it."""
+    while isinstance(before, partial):
+        before = before.args[-1]
+    return "device" in before.__code__.co_varnames
 
 
 def _moved(before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.recording import Plan
 from flambeau._ops.table.schema import REQUIRED, Argument
-from flambeau._ops.transforms import batching, expressions
+from flambeau._ops.transforms import batching, expressions, meta
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, constructors, provides
 from flambeau.autograd.history import bump, check_inplace, snapshot

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 from flambeau._core.missing import NotImplementedInFlambeau
 from flambeau._core.modes import grad as grad_mode
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributed import collectives, objects
+from flambeau.distributed.algorithms.join import Join, Joinable, JoinHook
+from flambeau.distributed.data_parallel.joining import DataParallelJoinHook, of_all
 from flambeau.distributed.data_parallel.reducer import Hook, Reducer, parameters_of
+from flambeau.distributed.reduce_op import RedOpType
 from flambeau.distributed.world import the_group
 from flambeau.nn.module import Module
 
@@ -21,7 +24,7 @@ NOT_NEEDED = (
 )
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """A model in every process of a group; `backward` leaves the average of their gradients.
 
     The model is the child `module`, so that names in the `state_dict` start with "module.". All
@@ -97,14 +100,14 @@ class DistributedDataParallel(Module):
         return [x for name, x in self.module.named_buffers() if name not in self._names_ignored]
 
     def _take_over_state(self) -> None:
-        with no_grad():
-            for tensor in (*self.module.parameters(), *self.module.buffers()):
-                collectives.broadcast(tensor, group=self.process_group, group_src=0)
+        self._take_over((*self.module.parameters(), *self.module.buffers()), 0)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The model's forward pass, on this process's part of the batch."""
         is_recorded = grad_mode.enabled is True
         averages = is_recorded and self.require_backward_grad_sync
+        if self._join is not None and is_recorded:
+            self._count_inputs()
         if self.broadcast_buffers and self.require_backward_grad_sync and self.training:
             self._synchronize_buffers()
         output = self.module(*inputs, **kwargs)
@@ -117,10 +120,23 @@ class DistributedDataParallel(Module):
             self.reducer.pause()
         return output
 
-    def _synchronize_buffers(self) -> None:
+    def _synchronize_buffers(self, has_inputs: bool = True) -> None:
+        """Give all the buffers of rank 0; in a join context, of the last that has inputs."""
+        buffers = list(self.module.buffers())
+        if not buffers:
+            return
+        source = 0
+        if self._join is not None:
+            source = int(of_all(self, self._rank_if(has_inputs), RedOpType.MAX))
+        self._take_over(buffers, source)
+
+    def _rank_if(self, counts: bool) -> float:
+        return float(self.process_group.rank() if counts else -1)
+
+    def _take_over(self, tensors: Iterable[Tensor], source: int) -> None:
         with no_grad():
-            for buffer in self.module.buffers():
-                collectives.broadcast(buffer, group=self.process_group, group_src=0)
+            for tensor in tensors:
+                collectives.broadcast(tensor, group=self.process_group, group_src=source)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -138,11 +154,42 @@ class DistributedDataParallel(Module):
             raise TypeError("Communication hook must be callable.")
         self.reducer.set_hook(state, hook)
 
-    def join(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Uneven inputs: not implemented."""
-        raise NotImplementedInFlambeau(
-            "torch.nn.parallel.DistributedDataParallel.join is not implemented"
-        )
+    def join(self, divide_by_initial_world_size: bool = True, enable: bool = True,
+             throw_on_early_termination: bool = False) -> Join:  # fmt: skip
+        """A region in which processes may have different numbers of inputs.
+
+        Args:
+            divide_by_initial_world_size: whether gradients are divided by the number of all
+                processes, and not of those that still have inputs.
+            enable, throw_on_early_termination: see `Join`.
+
+        At the end all have the parameters and buffers of the last one that had inputs.
+        """
+        return Join([self], enable, throw_on_early_termination,
+                    divide_by_initial_world_size=divide_by_initial_world_size)  # fmt: skip
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What this process does when its inputs have ended."""
+        return DataParallelJoinHook(self, kwargs.get("divide_by_initial_world_size", True))
+
+    @property
+    def join_device(self) -> Any:
+        """The device of the parameters."""
+        return self._parameters_of_model[0].device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The processes."""
+        return self.process_group
+
+    def _count_inputs(self) -> None:
+        """In a join context: count those with inputs, and say whether gradients are averaged."""
+        count = Join.notify_join_context(self)
+        if self._join is None:
+            return
+        if count is not None:
+            self.reducer.set_active_processes(count)
+        of_all(self, float(self.require_backward_grad_sync), RedOpType.SUM)
 
 
 def _refuse(**given: Any) -> None:

@@ -52,6 +52,8 @@ class Reducer:
             for position, number in enumerate(numbers)
         }
         self._divisor = group.size()
+        self.divides_by_all = True
+        """Whether averages are over all processes, and not over those that have inputs."""
         self._hook: Hook | None = None
         self._hook_state: Any = None
         self._used = ops.zeros(len(self._parameters), dtype=ops.ones(1).int().dtype)
@@ -107,6 +109,26 @@ class Reducer:
         everything = set(range(len(self._parameters)))
         for number in sorted(everything - (everything if used is None else used)):
             self._mark_ready(number)
+
+    def set_active_processes(self, count: int) -> None:
+        """In a join context: so many processes have inputs."""
+        if not self.divides_by_all:
+            self._divisor = count
+
+    def meet(self) -> None:
+        """Take part in the reductions of the others' backward pass, with gradients of 0."""
+        self._reset()
+        with no_grad():
+            for bucket in self._buckets:
+                buffer: Any = bucket.buffer()
+                buffer.zero_()
+                self._reduce(bucket)
+            if self._finds_unused or self._is_static:
+                self._used.zero_()
+                collectives.all_reduce(self._used, RedOpType.SUM, self._group)
+            for bucket, work in zip(self._buckets, self._works, strict=True):
+                self._take(bucket, work)
+        self._next = len(self._buckets)
 
     def pause(self) -> None:
         """The next backward pass is not averaged: gradients only add up."""

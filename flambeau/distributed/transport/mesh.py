@@ -78,6 +78,7 @@ class Mesh:
                 connection.sendall(struct.pack("!I", self.rank))
                 self._add(rank, connection)
             while len(self._peers) < self.size - 1:
+                self._check_those_awaited(told)
                 self._accept(listener, deadline)
         except BaseException:
             self._close_connections()
@@ -97,11 +98,23 @@ class Mesh:
             ) from error
         return store.get(f"mesh/{rank}").decode().split()
 
+    def _check_those_awaited(self, told: dict[int, list[str]]) -> None:
+        """Raise DistNetworkError if a process that will not connect any more is waited for."""
+        for rank in range(self.rank + 1, self.size):
+            _, _, machine, pid = told[rank]
+            if rank in self._peers or machine != self.machine:
+                continue
+            reason = peers.trouble(int(pid))
+            if reason is not None and "stopped" not in reason:
+                raise DistNetworkError(f"init_process_group: rank {rank} {reason}")
+
     def _accept(self, listener: socket.socket, deadline: float) -> None:
-        listener.settimeout(max(deadline - time.monotonic(), 0.001))
+        listener.settimeout(min(max(deadline - time.monotonic(), 0.001), LOOK))
         try:
             connection, _ = listener.accept()
         except TimeoutError:
+            if time.monotonic() < deadline:
+                return
             missing = sorted(set(range(self.rank + 1, self.size)) - set(self._peers))
             raise DistNetworkError(f"Ranks {missing} have not connected in time.") from None
         try:

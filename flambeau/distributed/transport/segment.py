@@ -10,36 +10,47 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+import time
+from collections.abc import Callable
 from datetime import timedelta
 
 import numpy as np
 
 from flambeau._runtime.shared_memory import anonymous_file
 from flambeau.distributed import secret
+from flambeau.distributed.errors import DistStoreError
 from flambeau.distributed.stores import Store
 from flambeau.distributed.transport import peers
 
 LINE = 256
 """Bytes for the counters and labels of a process."""
 PAGE = 4096
+LOOK = 0.2
+"""Seconds between looks at those that are waited for."""
 OFF = "FLAMBEAU_DISTRIBUTED_SHARED_MEMORY"
 """In the environment: 0 switches shared memory off."""
 
 
-def share(store: Store, rank: int, size: int, slot: int, timeout: timedelta) -> np.ndarray | None:
+def share(store: Store, rank: int, size: int, slot: int, timeout: timedelta,
+          check: Callable[[], None]) -> np.ndarray | None:  # fmt: skip
     """The memory of a group, bytes, or None where not all of its processes can share it.
 
     Args:
         slot: bytes for the data of one process in one round; there are two slots for each.
+        check: called while a process is waited for; it raises if one is gone.
     """
     total = PAGE + _whole_pages(LINE * size) + 2 * slot * size
     descriptor = -1
     if rank == 0 and sys.platform == "linux" and os.environ.get(OFF) != "0":
         descriptor = anonymous_file(total, "flambeau-group")
     try:
-        memory = _make(store, descriptor, total) if rank == 0 else _open(store, total, timeout)
+        if rank == 0:
+            memory = _make(store, descriptor, total)
+        else:
+            memory = _open(_awaited(store, "segment", timeout, check), total)
         store.set(f"shared/{rank}", "no" if memory is None else "yes")
-        answers = [store.get(f"shared/{other}") for other in range(size)]
+        keys = [f"shared/{other}" for other in range(size)]
+        answers = [_awaited(store, key, timeout, check) for key in keys]
     finally:
         if descriptor >= 0:
             os.close(descriptor)
@@ -61,9 +72,22 @@ def _make(store: Store, descriptor: int, total: int) -> np.ndarray | None:
     return memory
 
 
-def _open(store: Store, total: int, timeout: timedelta) -> np.ndarray | None:
-    store.wait(["segment"], timeout)
-    told = store.get("segment").decode().split()
+def _awaited(store: Store, key: str, timeout: timedelta, check: Callable[[], None]) -> bytes:
+    """What a process tells; while it tells nothing, others may be found to be gone."""
+    deadline = time.monotonic() + timeout.total_seconds()
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            store.wait([key], timedelta(seconds=max(min(left, LOOK), 0.001)))
+            return store.get(key)
+        except DistStoreError:
+            check()
+            if left <= LOOK:
+                raise
+
+
+def _open(answer: bytes, total: int) -> np.ndarray | None:
+    told = answer.decode().split()
     if told == ["none"] or told[0] != peers.machine() or os.environ.get(OFF) == "0":
         return None
     machine, pid, number, nonce = told
