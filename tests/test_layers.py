@@ -63,6 +63,10 @@ ALLOWED: dict[tuple[str, str], str] = {
         "utils/data/archives/decoding.py",
         "serialization.safetensors.torch",
     ): "a field of a sample may be such a file; the reader is loaded when one is met",
+    (
+        "utils/data/datapipes/utils/decoder.py",
+        "serialization",
+    ): "a file of a sample may be a checkpoint; the reader is loaded when one is met",
     ("autograd/profiler.py", "profiler.autograd_profile"): "an older name of torch.profiler",
     ("autograd/profiler.py", "profiler.event_list"): "an older name of torch.profiler",
     ("autograd/profiler.py", "profiler.function_event"): "an older name of torch.profiler",

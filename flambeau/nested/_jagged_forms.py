@@ -26,10 +26,9 @@ def form(*names: str) -> Callable[[Any], Any]:
 
 def function(name: str) -> Any:
     """A function of torch, by its name."""
-    import flambeau
     from flambeau.nn import functional
 
-    return getattr(functional, name, None) or getattr(flambeau, name)
+    return getattr(functional, name, None) or getattr(ops, name)
 
 
 # ---- reductions

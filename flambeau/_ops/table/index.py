@@ -284,6 +284,7 @@ nn.functional.dropout3d nn.functional.feature_alpha_dropout
     "random.gamma": """
 _dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad binomial
 """,
+    "random.in_place": "",
     "recurrent.cells": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell",
     "recurrent.layers": """
 _gru_layer _gru_layer_backward _lstm_layer _lstm_layer_backward _lstm_steps _rnn_layer
@@ -453,9 +454,9 @@ cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_s
     "products.sums": """
 _addmm_activation addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_
 """,
-    "random.draws": """
-bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_
-uniform_
+    "random.draws": "bernoulli multinomial",
+    "random.in_place": """
+bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_
 """,
     "reductions.counting": "bincount histc histogram unique unique_consecutive",
     "reductions.extrema": "amax amin aminmax argmax argmin max min",
