@@ -248,7 +248,8 @@ JOB = """
 import os, signal, sys, time, threading
 import torch, torch.distributed as dist
 dist.init_process_group()
-print(os.environ['MASTER_PORT'], flush=True)
+if dist.get_rank() == 0:
+    print(os.environ['MASTER_PORT'], flush=True)
 fate = sys.argv[1]
 for step in range(1000):
     if dist.get_rank() == 1 and step == 3:
