@@ -220,7 +220,7 @@ CASES = [(layout, name, program)
          for name, program in {**BOTH, **own}.items()]  # fmt: skip
 
 
-@pytest.mark.parametrize(("layout", "name", "program"), CASES, ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(("layout", "name", "program"), CASES, ids=lambda x: x if isinstance(x, str) else "")
 def test_programs(layout: str, name: str, program: Program) -> None:
     found, expected = (
         outcome(lambda: program(library, nested(library, layout)))  # noqa: B023
