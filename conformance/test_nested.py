@@ -220,7 +220,9 @@ CASES = [(layout, name, program)
          for name, program in {**BOTH, **own}.items()]  # fmt: skip
 
 
-@pytest.mark.parametrize(("layout", "name", "program"), CASES, ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(
+    ("layout", "name", "program"), CASES, ids=[f"{layout}-{name}" for layout, name, _ in CASES]
+)
 def test_programs(layout: str, name: str, program: Program) -> None:
     found, expected = (
         outcome(lambda: program(library, nested(library, layout)))  # noqa: B023
