@@ -10,6 +10,7 @@ The protocol is off inside of `off`, where the default implementation runs the f
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -231,6 +232,17 @@ def public_name(function: Any) -> str:
     if head == "flambeau":
         module = "torch" if rest.startswith("_") else f"torch.{rest}"
     return f"{module}.{getattr(function, '__name__', function)}"
+
+
+def asks(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is no row, whose calls classes among its arguments may take over."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        taken, result = asked(call, args, kwargs)
+        return result if taken else function(*args, **kwargs)
+
+    return call
 
 
 def asked(

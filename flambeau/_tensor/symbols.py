@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._tensor.overriding import asks
+
 NUMBERS = (np.integer, np.floating, int, float)
 
 
+@asks
 def sym_int(a: Any) -> int:
     """A number without its fraction, as `int`.
 
@@ -24,6 +27,7 @@ def sym_int(a: Any) -> int:
     return int(a)
 
 
+@asks
 def sym_float(a: Any) -> float:
     """A number as `float`.
 
@@ -34,6 +38,7 @@ def sym_float(a: Any) -> float:
     return float(a)
 
 
+@asks
 def sym_not(a: Any) -> bool:
     """The negation of a truth value.
 
@@ -44,6 +49,7 @@ def sym_not(a: Any) -> bool:
     return not a
 
 
+@asks
 def sym_max(a: Any, b: Any) -> Any:
     """The larger of two numbers, a float if one of them is.
 
@@ -57,6 +63,7 @@ def sym_max(a: Any, b: Any) -> Any:
     return _of_two(max, a, b)
 
 
+@asks
 def sym_min(a: Any, b: Any) -> Any:
     """The smaller of two numbers, a float if one of them is.
 
@@ -78,6 +85,7 @@ def _of_two(choose: Any, a: Any, b: Any) -> Any:
     return float(chosen) if isinstance(a, float) or isinstance(b, float) else chosen
 
 
+@asks
 def sym_ite(b: bool, t: Any, f: Any) -> Any:
     """`t` if `b` is true, else `f`, which is of the same class.
 
@@ -95,6 +103,7 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
     return t if b else f
 
 
+@asks
 def sym_sum(args: Iterable[Any]) -> Any:
     """The sum of numbers.
 
@@ -105,6 +114,7 @@ def sym_sum(args: Iterable[Any]) -> Any:
     return sum(args)
 
 
+@asks
 def sym_sqrt(a: Any) -> float:
     """The square root of a number.
 

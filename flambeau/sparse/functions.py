@@ -8,6 +8,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
+from flambeau._tensor.overriding import asks
 from flambeau._tensor.sparse import SparseTensor
 
 
@@ -25,6 +26,7 @@ def spmm(input: Any, mat2: Any) -> Any:
 dsmm = spmm
 
 
+@asks
 def hspmm(mat1: Any, mat2: Any) -> SparseTensor:
     """The product of a sparse [N, K] and a dense [K, M] as a hybrid sparse tensor: its first dim is
     sparse, and rows that no entry of `mat1` reaches are left out.
@@ -42,6 +44,7 @@ def hspmm(mat1: Any, mat2: Any) -> SparseTensor:
     return ops.sparse_coo_tensor(kept[None], values, size, is_coalesced=True)
 
 
+@asks
 def smm(input: Any, mat: Any) -> SparseTensor:
     """The product of a sparse [N, K] and a dense [K, M] as a sparse tensor with all elements of the
     rows that entries of `input` reach.
@@ -53,6 +56,7 @@ def smm(input: Any, mat: Any) -> SparseTensor:
     return _spread(hspmm(input, mat))
 
 
+@asks
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> SparseTensor:
     """`beta * input + alpha * (mat1 @ mat2)` for sparse `input` and `mat1` and a dense `mat2`; the
     result is sparse and not coalesced.
