@@ -561,6 +561,20 @@ def graphs_go_on_where_the_stream_is() -> None:
     assert made_by_the_host == "a graph cannot hold random numbers that the host makes"
 
 
+def what_looks_on_sees_calls_on_gpus() -> None:
+    """Modes below autograd come before devices, whichever a program used first."""
+    from flambeau.utils.flop_counter import FlopCounterMode
+
+    counts = []
+    for place in ("cuda", "cpu", "cuda"):
+        with FlopCounterMode(display=False) as counter:
+            rows = torch.ones(8, 16, device=place)
+            layer = torch.nn.Linear(16, 4, device=place)
+            (layer(rows) @ torch.ones(4, 2, device=place)).sum().backward()
+        counts.append(counter.get_total_flops())
+    assert counts == [2 * (8 * 16 * 4) * 2 + 2 * (8 * 4 * 2) * 2] * 3, counts
+
+
 def main() -> None:
     failures = {}
     for name, fact in FACTS.items():
