@@ -56,6 +56,11 @@ def _gone() -> None:
     modes.watch.results -= 1
 
 
+def has_numbers(data: np.ndarray) -> bool:
+    """Whether there is memory behind an array, the host's or a GPU's, that can be filled."""
+    return not isinstance(data, (meta.Meta, Wrapped))
+
+
 def make_wrapper(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None,
                            memory_format: Any = None, dtype: Any = None, layout: Any = None,
                            device: Any = None, pin_memory: bool = False,

@@ -368,7 +368,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("""upsample_nearest1d _upsample_nearest_exact1d upsample_linear1d""",
      [[R(1, 2, 3), [5]], [R(1, 1, 4), [2], False, [0.5]]]),
     ("""upsample_nearest2d _upsample_nearest_exact2d upsample_bilinear2d upsample_bicubic2d
-     _upsample_bilinear2d_aa _upsample_bicubic2d_aa""",
+     _upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_lanczos2d_aa""",
      [[R(1, 1, 3, 3), [4, 2]], [R(1, 1, 2, 3), [3, 4]]]),
     ("upsample_nearest3d _upsample_nearest_exact3d upsample_trilinear3d",
      [[R(1, 1, 2, 3, 2), [3, 2, 3]]]),
@@ -378,7 +378,7 @@ LINES: list[tuple[str, list[Any]]] = [
      upsample_linear1d_backward""", [[R(1, 1, 5), [3]]]),
     ("""upsample_nearest2d_backward _upsample_nearest_exact2d_backward
      upsample_bilinear2d_backward upsample_bicubic2d_backward _upsample_bilinear2d_aa_backward
-     _upsample_bicubic2d_aa_backward""", [[R(1, 1, 4, 2), [3, 3]]]),
+     _upsample_bicubic2d_aa_backward _upsample_lanczos2d_aa_backward""", [[R(1, 1, 4, 2), [3, 3]]]),
     ("""upsample_nearest3d_backward _upsample_nearest_exact3d_backward
      upsample_trilinear3d_backward""", [[R(1, 1, 3, 2, 2), [2, 3, 2]]]),
     ("im2col", [[R(1, 2, 3, 3), [2, 2], [1, 1], [0, 1], [1, 2]]]),

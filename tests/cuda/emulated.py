@@ -561,6 +561,16 @@ def graphs_go_on_where_the_stream_is() -> None:
     assert made_by_the_host == "a graph cannot hold random numbers that the host makes"
 
 
+def random_numbers_are_written_in_place() -> None:
+    writers = {"uniform_": (2, 3), "normal_": (9, 0.5), "exponential_": (), "bernoulli_": (1.0,),
+               "random_": (3, 5), "log_normal_": (), "geometric_": (0.5,), "cauchy_": (99, 0.01)}  # fmt: skip
+    for name, given in writers.items():
+        values = torch.zeros(1000, device="cuda")
+        assert getattr(values, name)(*given) is values
+        assert values.ne(0).sum() > 990, name
+    assert torch.full((50,), 1.0, device="cuda").bernoulli(1.0).sum() == 50
+
+
 def what_looks_on_sees_calls_on_gpus() -> None:
     """Modes below autograd come before devices, whichever a program used first."""
     from flambeau.utils.flop_counter import FlopCounterMode

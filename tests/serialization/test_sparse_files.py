@@ -87,7 +87,7 @@ def test_lies_are_found(name: str, zipped: bool, monkeypatch: pytest.MonkeyPatch
         torch.load(file)
 
 
-@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.strided])
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
 def test_other_layouts_are_refused_by_name(layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     file = lie(monkeypatch, layout=layout)
     with pytest.raises((NotImplementedError, UnpicklingError), match=repr(layout)):
@@ -102,3 +102,25 @@ def test_the_pieces_of_a_failed_load_are_forgotten(monkeypatch: pytest.MonkeyPat
     torch.save(tensor(), file)
     file.seek(0)
     assert torch.load(file)._nnz() == 3
+
+
+COMPRESSED = {
+    "last": ([0, 1, 2], [1, 0, 2], [1.0, 2, 3], (2, 3)),
+    "descending": ([0, 3, 1], [1, 0, 2], [1.0, 2, 3], (2, 3)),
+    "beyond": ([0, 1, 3], [1, 0, 2**40], [1.0, 2, 3], (2, 3)),
+    "negative": ([0, -1, 3], [1, 0, 2], [1.0, 2, 3], (2, 3)),
+    "rows": ([0, 1, 3], [1, 0, 2], [1.0, 2, 3], (2**40, 3)),
+    "values": ([0, 1, 3], [1, 0, 2], [1.0, 2], (2, 3)),
+    "dims": ([0, 1, 3], [1, 0, 2], [1.0, 2, 3], (3,)),
+    "none": ([0, 1, 3], [1, 0, 2], 1.0, (2, 3)),
+    "empty": ([], [], [], (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_lies_of_compressed_layouts_are_found(name: str) -> None:
+    pointers, others, values, size = COMPRESSED[name]
+    parts = (torch.tensor(pointers, dtype=torch.int64), torch.tensor(others, dtype=torch.int64),
+             torch.tensor(values), size)  # fmt: skip
+    with pytest.raises(UnpicklingError):
+        rebuild_sparse_tensor(torch.sparse_csr, parts)

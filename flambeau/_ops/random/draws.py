@@ -36,8 +36,8 @@ from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import broadcast_shape
 from flambeau._runtime import choice
 from flambeau._tensor.device_array import DeviceArray, to_host, written
-from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.tensor import Tensor, constructors, wrap
+from flambeau._tensor.wrappers import has_numbers
 from flambeau.autograd.batches import REFUSED
 from flambeau.autograd.saved_fields import sizes
 
@@ -527,7 +527,7 @@ def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
             raise TypeError("bernoulli(): argument 'p' (position 1) must be float, not Tensor")
         p = float(p)
     result = ops.empty_like(input, memory_format=contiguous_format)
-    if not isinstance(result._data, Numberless):
+    if has_numbers(result._data):
         fill_bernoulli(result._data, p, stream_of(generator))
     return result  # type: ignore[no-any-return]
 

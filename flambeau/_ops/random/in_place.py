@@ -17,8 +17,8 @@ from flambeau._ops.table.op import default_title
 from flambeau._ops.table.pointwise import wants_grad
 from flambeau._ops.table.schema import REQUIRED
 from flambeau._tensor.bits import writes
-from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.tensor import Tensor, method, shown
+from flambeau._tensor.wrappers import has_numbers
 from flambeau.autograd.batches import NOT_BATCHED, check_alone, innermost
 from flambeau.autograd.graph import Node
 from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
@@ -68,7 +68,7 @@ def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *r
     recorded = wants_grad(tensors)
     check_inplace(target, recorded)
     _check_written(target._data, fill)
-    if not isinstance(target._data, Numberless):
+    if has_numbers(target._data):
         fill(target._data)
     if modes.watch.results and modes.stacks.levels:
         overwrite(target, None)

@@ -176,7 +176,12 @@ class MapDataPipe(Dataset, _WithMethods):
 
 
 class DFIterDataPipe(IterDataPipe):
-    """A pipe of data frames; `collate` and the like are not made for them here."""
+    """A pipe of data frames; `collate` and the like are not made for them here.
+
+    >>> import flambeau as torch
+    >>> issubclass(torch.utils.data.DFIterDataPipe, torch.utils.data.IterDataPipe)
+    True
+    """
 
     def _is_dfpipe(self) -> bool:
         return True
