@@ -563,7 +563,8 @@ def graphs_go_on_where_the_stream_is() -> None:
 
 def random_numbers_are_written_in_place() -> None:
     writers = {"uniform_": (2, 3), "normal_": (9, 0.5), "exponential_": (), "bernoulli_": (1.0,),
-               "random_": (3, 5), "log_normal_": (), "geometric_": (0.5,), "cauchy_": (99, 0.01)}  # fmt: skip
+               "random_": (3, 5), "log_normal_": (), "geometric_": (0.5,),
+               "cauchy_": (99, 0.01)}  # fmt: skip
     for name, given in writers.items():
         values = torch.zeros(1000, device="cuda")
         assert getattr(values, name)(*given) is values
