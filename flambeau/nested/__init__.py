@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau._core.dtype as dt
+from flambeau._core.device import refuse_pinned
 from flambeau._core.layout import jagged, strided
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.conversion import tensor as new_tensor
@@ -46,6 +47,8 @@ def nested_tensor(
     tensor([[1., 2.],
             [3., 0.]])
     """
+    if pin_memory is not False:
+        refuse_pinned("nested_tensor", pin_memory)
     layout = strided if layout is None else layout
     if layout not in (strided, jagged):
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")

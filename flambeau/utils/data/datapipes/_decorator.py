@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
 
 
@@ -26,6 +27,10 @@ class functional_datapipe:
     """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
+        if enable_df_api_tracing:
+            raise NotImplementedInFlambeau(
+                not_implemented_text("functional_datapipe(enable_df_api_tracing=True)")
+            )
         self.name = name
 
     def __call__(self, cls: Any) -> Any:

@@ -13,6 +13,20 @@ from flambeau.utils.data.datapipes.utils.common import _check_unpickable_fn, val
 __all__ = ["CollatorIterDataPipe", "MapperIterDataPipe"]
 
 
+def _one_column(output_col: Any, input_col: Any) -> Any:
+    """Where a result goes: a column, or the only one of a list."""
+    if output_col is None:
+        return None
+    if input_col is None:
+        raise ValueError("`output_col` must be None when `input_col` is None.")
+    if not isinstance(output_col, (list, tuple)):
+        return output_col
+    first, *others = output_col
+    if others:
+        raise ValueError("`output_col` must be a single-element list or tuple")
+    return first
+
+
 @functional_datapipe("map")
 class MapperIterDataPipe(IterDataPipe):
     """A function of each item, or of some of its columns.
@@ -25,17 +39,9 @@ class MapperIterDataPipe(IterDataPipe):
     def __init__(self, datapipe: IterDataPipe, fn: Callable[..., Any], input_col: Any = None,
                  output_col: Any = None) -> None:  # fmt: skip
         super().__init__()
-        self.datapipe = datapipe
         _check_unpickable_fn(fn)
-        self.fn = fn
-        self.input_col = input_col
-        if input_col is None and output_col is not None:
-            raise ValueError("`output_col` must be None when `input_col` is None.")
-        if isinstance(output_col, (list, tuple)):
-            if len(output_col) > 1:
-                raise ValueError("`output_col` must be a single-element list or tuple")
-            output_col = output_col[0]
-        self.output_col = output_col
+        self.datapipe, self.fn = datapipe, fn
+        self.input_col, self.output_col = input_col, _one_column(output_col, input_col)
         validate_input_col(fn, input_col)
 
     def _apply(self, data: Any) -> Any:

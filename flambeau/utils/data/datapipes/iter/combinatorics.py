@@ -19,10 +19,9 @@ class SamplerIterDataPipe(IterDataPipe):
     def __init__(self, datapipe: IterDataPipe, sampler: Any = SequentialSampler,
                  sampler_args: tuple[Any, ...] | None = None,
                  sampler_kwargs: dict[str, Any] | None = None) -> None:  # fmt: skip
-        self.datapipe = datapipe
-        self.sampler_args = () if sampler_args is None else sampler_args
-        self.sampler_kwargs = {} if sampler_kwargs is None else sampler_kwargs
-        self.sampler = sampler(*self.sampler_args, data_source=datapipe, **self.sampler_kwargs)
+        args, kwargs = sampler_args or (), sampler_kwargs or {}
+        self.datapipe, self.sampler_args, self.sampler_kwargs = datapipe, args, kwargs
+        self.sampler = sampler(*args, **kwargs, data_source=datapipe)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.sampler)
@@ -51,12 +50,12 @@ class ShufflerIterDataPipe(IterDataPipe):
         super().__init__()
         if buffer_size <= 0:
             raise AssertionError("buffer_size should be larger than 0")
-        self.datapipe = datapipe.unbatch(unbatch_level) if unbatch_level else datapipe
-        self.buffer_size = buffer_size
+        if unbatch_level:
+            datapipe = datapipe.unbatch(unbatch_level)
+        self.datapipe, self.buffer_size = datapipe, buffer_size
+        self._rng, self._enabled = random.Random(), True
         self._buffer: list[Any] = []
-        self._enabled = True
         self._seed: int | None = None
-        self._rng = random.Random()
 
     def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
         """Shuffle, or leave the order as it is."""

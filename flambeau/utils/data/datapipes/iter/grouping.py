@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from flambeau.utils.data.datapipes._decorator import functional_datapipe
@@ -21,20 +22,14 @@ class BatcherIterDataPipe(IterDataPipe):
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
         super().__init__()
-        self.datapipe = datapipe
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.wrapper_class = wrapper_class
+        self.datapipe, self.wrapper_class = datapipe, wrapper_class
+        self.batch_size, self.drop_last = batch_size, drop_last
 
     def __iter__(self) -> Iterator[Any]:
-        batch: list[Any] = []
-        for item in self.datapipe:
-            batch.append(item)
-            if len(batch) == self.batch_size:
+        items = iter(self.datapipe)
+        while batch := list(islice(items, self.batch_size)):
+            if not (self.drop_last and len(batch) < self.batch_size):
                 yield self.wrapper_class(batch)
-                batch = []
-        if batch and not self.drop_last:
-            yield self.wrapper_class(batch)
 
     def __len__(self) -> int:
         count = len(self.datapipe)  # type: ignore[arg-type]
@@ -69,6 +64,18 @@ class UnBatcherIterDataPipe(IterDataPipe):
             )
 
 
+def _least(guaranteed: int | None, size: int | None, room: int) -> int | None:
+    """From how many items on a group may go before it has its size."""
+    if size is not None and not 0 < size <= room:
+        raise AssertionError("group_size must be > 0 and <= buffer_size")
+    if guaranteed is None:
+        return size
+    if size is None or not 0 < guaranteed <= size:
+        raise AssertionError("guaranteed_group_size must be > 0 and <= group_size and "
+                             "group_size must be set")  # fmt: skip
+    return guaranteed
+
+
 @functional_datapipe("groupby")
 class GrouperIterDataPipe(IterDataPipe):
     """Items with the same key in one list.
@@ -85,21 +92,10 @@ class GrouperIterDataPipe(IterDataPipe):
                  guaranteed_group_size: int | None = None,
                  drop_remaining: bool = False) -> None:  # fmt: skip
         _check_unpickable_fn(group_key_fn)
-        self.datapipe = datapipe
-        self.group_key_fn = group_key_fn
-        self.keep_key = keep_key
-        self.max_buffer_size = buffer_size
-        self.group_size = group_size
-        self.guaranteed_group_size = group_size
-        self.drop_remaining = drop_remaining
-        if group_size is not None and not 0 < group_size <= buffer_size:
-            raise AssertionError("group_size must be > 0 and <= buffer_size")
-        if guaranteed_group_size is not None:
-            if group_size is None or not 0 < guaranteed_group_size <= group_size:
-                raise AssertionError("guaranteed_group_size must be > 0 and <= group_size and "
-                                     "group_size must be set")  # fmt: skip
-            self.guaranteed_group_size = guaranteed_group_size
-        self.wrapper_class = DataChunk
+        self.datapipe, self.group_key_fn, self.wrapper_class = datapipe, group_key_fn, DataChunk
+        self.keep_key, self.drop_remaining = keep_key, drop_remaining
+        self.max_buffer_size, self.group_size = buffer_size, group_size
+        self.guaranteed_group_size = _least(guaranteed_group_size, group_size, buffer_size)
 
     def _remove_biggest_key(self, groups: dict[Any, list[Any]]) -> Any:
         """Take out the largest group; None if it is too small to be given out."""

@@ -42,11 +42,8 @@ class ShardingFilterIterDataPipe(IterDataPipe):
         if instance_id >= num_of_instances:
             raise ValueError(f"instance_id({instance_id}) should be smaller than "
                              f"num_of_instances({num_of_instances})")  # fmt: skip
-        default = SHARDING_PRIORITIES.DEFAULT
-        if sharding_group == default:
-            if self.groups and default not in self.groups:
-                raise RuntimeError("ShardingFilter cannot mix DEFAULT and non DEFAULT groups")
-        elif default in self.groups:
+        said = {sharding_group, *self.groups}
+        if len(said) > 1 and SHARDING_PRIORITIES.DEFAULT in said:
             raise RuntimeError("ShardingFilter cannot mix DEFAULT and non DEFAULT groups")
         self.groups[sharding_group] = (num_of_instances, instance_id)
         self._update_num_of_instances()

@@ -21,9 +21,6 @@ class StreamReaderIterDataPipe(IterDataPipe):
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         for name, stream in self.datapipe:
-            while True:
-                data = stream.read(self.chunk)
-                if not data:
-                    stream.close()
-                    break
+            while data := stream.read(self.chunk):
                 yield name, data
+            stream.close()

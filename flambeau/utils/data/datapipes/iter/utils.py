@@ -20,15 +20,16 @@ class IterableWrapperIterDataPipe(IterDataPipe):
         self.deepcopy = deepcopy
 
     def __iter__(self) -> Iterator[Any]:
-        source = self.iterable
-        if self.deepcopy:
-            try:
-                source = copy.deepcopy(source)
-            except TypeError:
-                warnings.warn("The input iterable can not be deepcopied, please be aware of "
-                              "in-place modification would affect source data.",
-                              stacklevel=2)  # fmt: skip
-        yield from source
+        yield from self._copied() if self.deepcopy else self.iterable
+
+    def _copied(self) -> Iterable[Any]:
+        """A copy for one pass, or the iterable itself where it cannot be copied."""
+        try:
+            return copy.deepcopy(self.iterable)
+        except TypeError:
+            warnings.warn("The input iterable can not be deepcopied, please be aware of in-place "
+                          "modification would affect source data.", stacklevel=3)  # fmt: skip
+            return self.iterable
 
     def __len__(self) -> int:
         if isinstance(self.iterable, Sized):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
 from typing import Any
 
 from flambeau.utils.data.datapipes._decorator import functional_datapipe
@@ -28,15 +30,23 @@ class ConcaterMapDataPipe(MapDataPipe):
         self.datapipes = datapipes
 
     def __getitem__(self, index: int) -> Any:
-        offset = 0
-        for one in self.datapipes:
-            if index - offset < len(one):
-                return one[index - offset]
-            offset += len(one)
-        raise IndexError(f"Index {index} is out of range.")
+        ends = list(accumulate(map(len, self.datapipes)))
+        place = bisect_right(ends, index)
+        if place == len(ends):
+            raise IndexError(f"Index {index} is out of range.")
+        return self.datapipes[place][index - (ends[place - 1] if place else 0)]
 
     def __len__(self) -> int:
         return sum(map(len, self.datapipes))
+
+
+def _item(pipe: Any, index: Any) -> Any:
+    """An item, or an IndexError that names the pipe."""
+    try:
+        return pipe[index]
+    except IndexError as error:
+        raise IndexError(f"Index {index} is out of range for one of the input MapDataPipes "
+                         f"{pipe}.") from error  # fmt: skip
 
 
 @functional_datapipe("zip")
@@ -48,14 +58,7 @@ class ZipperMapDataPipe(MapDataPipe):
         self.datapipes = datapipes
 
     def __getitem__(self, index: Any) -> tuple[Any, ...]:
-        found = []
-        for one in self.datapipes:
-            try:
-                found.append(one[index])
-            except IndexError as error:
-                raise IndexError(f"Index {index} is out of range for one of the input MapDataPipes "
-                                 f"{one}.") from error  # fmt: skip
-        return tuple(found)
+        return tuple(_item(pipe, index) for pipe in self.datapipes)
 
     def __len__(self) -> int:
         return min(map(len, self.datapipes))
