@@ -119,3 +119,11 @@ def test_modules_are_loaded_when_they_are_asked_for():
     done = subprocess.run([sys.executable, "-c", MODULES], capture_output=True, text=True,
                           check=False)  # fmt: skip
     assert done.stdout == "FULL_SHARD\n", done.stderr
+
+
+def test_parts_that_lie_interleaved_can_be_asked_for() -> None:
+    from flambeau.distributed.tensor.placement_types import Shard, _StridedShard
+
+    assert not isinstance(Shard(0), _StridedShard)
+    with pytest.raises(NotImplementedError, match="_StridedShard"):
+        _StridedShard(0, split_factor=2)
