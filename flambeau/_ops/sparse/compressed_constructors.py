@@ -11,7 +11,7 @@ from flambeau._core import layout as lay
 from flambeau._core.device import check_available
 from flambeau._ops.sparse import compressed  # noqa: F401  (what such tensors can do)
 from flambeau._ops.sparse.compressing import to_layout
-from flambeau._ops.sparse.constructors import Invariants, refuse_pinned
+from flambeau._ops.sparse.constructors import Invariants, check_pinned_parts
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
 from flambeau._tensor.compressed import (
@@ -70,7 +70,7 @@ def sparse_compressed_tensor(
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but "
                            f"got {kind}")  # fmt: skip
     if pin_memory is not False:
-        refuse_pinned("sparse_compressed_tensor", pin_memory)
+        check_pinned_parts("sparse_compressed_tensor", pin_memory)
     place = check_available(device if device is not None else getattr(values, "device", None))
     if not place.type == "cpu":
         raise NotImplementedError(f"tensors of layout {layout} on the device {place.type}")

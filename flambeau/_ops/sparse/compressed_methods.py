@@ -10,6 +10,7 @@ from flambeau._core import layout as lay
 from flambeau._core.device import check_available
 from flambeau._ops.copying.to_arguments import parse_to
 from flambeau._ops.sparse import compressed as forms
+from flambeau._ops.sparse import shapes
 from flambeau._ops.sparse.compressing import as_coo, to_layout
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.compressed import (
@@ -129,15 +130,7 @@ def matmul(self: CompressedTensor, other: Any) -> Any:
     return forms.matmul(self, other)
 
 
-@own
-def __getitem__(self: CompressedTensor, index: Any) -> Any:
-    result: Any = self
-    for one in index if isinstance(index, tuple) else (index,):
-        if not isinstance(one, int):
-            raise NotImplementedError(f"an index of a tensor of layout {self._layout} is made of "
-                                      f"ints, got {type(one).__name__}")  # fmt: skip
-        result = ops.select(result, 0, one)
-    return result
+own(shapes.__getitem__)
 
 
 @own

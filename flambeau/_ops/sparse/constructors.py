@@ -66,7 +66,7 @@ def sparse_coo_tensor(
             [4., 0., 0.]])
     """
     if pin_memory is not False:
-        refuse_pinned("sparse_coo_tensor", pin_memory)
+        check_pinned_parts("sparse_coo_tensor", pin_memory)
     place = check_available(device)
     if values is not None and device is None and isinstance(values, Tensor):
         place = values.device
@@ -90,7 +90,7 @@ def sparse_coo_tensor(
     return _finish(result, requires_grad)
 
 
-def refuse_pinned(name: str, pin_memory: Any) -> None:
+def check_pinned_parts(name: str, pin_memory: Any) -> None:
     """Torch's error where parts should be pinned and there is no GPU to pin them for."""
     if not isinstance(pin_memory, bool):
         raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not "

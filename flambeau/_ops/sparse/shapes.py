@@ -228,11 +228,11 @@ def select(tensor: SparseTensor, dim: int, index: int) -> Any:
 
 
 @method
-def __getitem__(self: SparseTensor, index: Any) -> Any:
+def __getitem__(self: Any, index: Any) -> Any:
     result: Any = self
     for one in index if isinstance(index, tuple) else (index,):
         if not isinstance(one, int):
-            raise NotImplementedError("an index of a tensor of layout torch.sparse_coo is made of "
+            raise NotImplementedError(f"an index of a tensor of layout {self.layout} is made of "
                                       f"ints, got {type(one).__name__}")  # fmt: skip
         result = ops.select(result, 0, one)
     return result
