@@ -441,7 +441,8 @@ def kl_div(input: Any, target: Any, reduction: int = NONE, *, log_target: bool =
     if log_target:
         values = target.exp() * (target - input)
     else:
-        values = ops.xlogy(target, target) - target * input
+        product = target * input  # first: as in PyTorch, its gradient is taken last
+        values = ops.xlogy(target, target) - product
     return reduced(values, reduction)
 
 
