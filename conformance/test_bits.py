@@ -1,8 +1,7 @@
 """Conjugate and negative views beside PyTorch's: what they are, and what is written through them.
 
 `FLAMBEAU_OPERATORS=400` sets how many operators of PyTorch's operator database are drawn on
-views with a bit, `FLAMBEAU_SEED=...` draws the same again; `python -m conformance.opinfo.bits`
-runs all of them, with all samples.
+views with a bit; `python -m conformance.opinfo.bits` runs all of them, with all samples.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import copy
 import io
 import os
 import pickle
-import random
 import re
 import subprocess
 import tracemalloc
@@ -25,6 +23,7 @@ import torch as reference
 
 import flambeau
 from conformance.opinfo import bits as run_of
+from tests.random_seeds import generator
 
 COUNT = int(os.environ.get("FLAMBEAU_OPERATORS", "6"))
 SLOW = re.compile(
@@ -252,10 +251,8 @@ def _names(bits: str) -> list[str]:
 @pytest.mark.parametrize("bits", ["conj", "neg", "conj,neg"])
 def test_operators(bits: str, tmp_path: Path) -> None:
     pytest.importorskip("expecttest")
-    seed = int(os.environ.get("FLAMBEAU_SEED", "0")) or random.randrange(1, 1 << 30)
-    print(f"FLAMBEAU_SEED={seed} draws these operators again")
     names = _names(bits)
-    chosen = random.Random(seed).sample(names, min(COUNT, len(names)))
+    chosen = generator(bits).sample(names, min(COUNT, len(names)))
     pattern = f"^({'|'.join(map(re.escape, chosen))})( |$)"
     out = tmp_path / "results.json"
     command = run_of.command(bits, pattern, out, samples=4)

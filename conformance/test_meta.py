@@ -1,7 +1,7 @@
 """Tensors on the device "meta" beside PyTorch's: what they are, and what is refused.
 
-`FLAMBEAU_OPERATORS=400` sets how many operators of PyTorch's operator database are drawn, and
-`FLAMBEAU_SEED=...` draws the same again: results on "meta" are laid out as those on the CPU.
+`FLAMBEAU_OPERATORS=400` sets how many operators of PyTorch's operator database are drawn:
+results on "meta" are laid out as those on the CPU.
 `conformance/opinfo/opinfo.py --layouts` runs all of them.
 """
 
@@ -11,7 +11,6 @@ import copy
 import gc
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -23,6 +22,7 @@ import pytest
 import torch as reference
 
 import flambeau
+from tests.random_seeds import generator
 
 SCRIPT = Path(__file__).with_name("opinfo") / "opinfo.py"
 COUNT = int(os.environ.get("FLAMBEAU_OPERATORS", "12"))
@@ -131,10 +131,8 @@ def test_scenarios(scenario: str) -> None:
 def test_drawn_operators_give_results_laid_out_as_on_the_cpu(tmp_path: Path) -> None:
     from torch.testing._internal.common_methods_invocations import op_db
 
-    seed = int(os.environ.get("FLAMBEAU_SEED", random.SystemRandom().randrange(1 << 30)))
-    print(f"FLAMBEAU_SEED={seed}")
     names = sorted({op.name for op in op_db})
-    drawn = random.Random(seed).sample(names, min(COUNT, len(names)))
+    drawn = generator("meta").sample(names, min(COUNT, len(names)))
     wanted = "|".join(map(re.escape, drawn))
     result = tmp_path / "result.json"
     command = [sys.executable, str(SCRIPT), "--impl", "flambeau", "--layouts", "--only", "layouts"]

@@ -1,14 +1,13 @@
 """Gradients of gradients, and forward mode, of operators drawn from PyTorch's operator database.
 
 `conformance/opinfo/opinfo.py` runs all of them. `FLAMBEAU_OPERATORS=100` sets how many are drawn
-here, `FLAMBEAU_SEED=...` draws the same again.
+here.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 import flambeau
+from tests.random_seeds import generator
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
@@ -55,9 +55,7 @@ def run(chosen: list[str], out: Path) -> list[dict[str, Any]]:
 
 
 def test_gradients_of_gradients(tmp_path: Path) -> None:
-    seed = int(os.environ.get("FLAMBEAU_SEED", "0")) or random.randrange(1, 1 << 30)
-    print(f"FLAMBEAU_SEED={seed} draws these operators again")
-    chosen = random.Random(seed).sample(names(), COUNT)
+    chosen = generator("orders").sample(names(), COUNT)
     results = run(chosen, tmp_path / "results.json")
     assert {r["name"].split()[0] for r in results} == set(chosen)
     failures = [

@@ -1,22 +1,20 @@
 """Random programs that write to what autograd saved fail, or do not, just as under torch.
 
-Every run draws new programs; the seed is in the error, and `FLAMBEAU_SEED` draws those again.
-`FLAMBEAU_PROGRAMS=10000` sets how many are run (500 by default).
+Every run draws new programs. `FLAMBEAU_PROGRAMS=10000` sets how many are run (500 by default).
 """
 
 from __future__ import annotations
 
 import os
-import random
 
 import pytest
 
 import flambeau
 from conformance.autograd.version_programs import Writer, difference, run, shrunk
+from tests.random_seeds import generator
 
 torch = pytest.importorskip("torch")
 COUNT = int(os.environ.get("FLAMBEAU_PROGRAMS", "500"))
-SEED = int(os.environ.get("FLAMBEAU_SEED", random.SystemRandom().getrandbits(40)))
 
 
 def differing(program: list[str]) -> str | None:
@@ -25,14 +23,13 @@ def differing(program: list[str]) -> str | None:
 
 
 def test_random_writes_to_saved_tensors() -> None:
-    print(f"FLAMBEAU_SEED={SEED}")
     for number in range(COUNT):
-        program = Writer(random.Random(SEED + number)).program()
+        program = Writer(generator("writes", number)).program()
         if differing(program) is None:
             continue
         program = shrunk(program, differing)
         lines = "\n".join(program)
-        pytest.fail(f"FLAMBEAU_SEED={SEED + number}\n{lines}\n{differing(program)}")
+        pytest.fail(f"{lines}\n{differing(program)}")
 
 
 def test_what_differs_is_found() -> None:

@@ -23,6 +23,7 @@ from conformance.modules import (
     module_reparametrized,
 )
 from conformance.modules.module_attempts import tried
+from tests.random_seeds import generator
 
 TOPICS = (
     module_containers,
@@ -110,8 +111,7 @@ def run_steps(library: Any, container: str, steps: list[tuple[Any, ...]]) -> lis
 @pytest.mark.parametrize("container", ["Sequential", "ModuleList"])
 @pytest.mark.parametrize("number", range(40))
 def test_drawn_container(container: str, number: int) -> None:
-    seed = random.SystemRandom().randrange(2**32)
-    draw = random.Random(seed)
+    draw = generator(container, number)
     steps = [drawn_step(draw) for _ in range(12)]
     results = [run_steps(library, container, steps) for library in (flambeau, reference)]
-    assert results[0] == results[1], f"seed {seed}: {steps}"
+    assert results[0] == results[1], f"{steps}"
