@@ -11,7 +11,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import Defaults, check_available, prepare
 from flambeau._core.layout import preserve_format
-from flambeau._ops.factories.filled import memory, shape_of, untouched
+from flambeau._ops.factories.making import memory, shape_of, untouched
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor import overriding
 from flambeau._tensor.bits import share

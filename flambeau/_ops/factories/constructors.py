@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import CPU, check_available, made_on, prepare, refuse_pinned
 from flambeau._core.settings import warn_once
-from flambeau._ops.factories.filled import finish, options
+from flambeau._ops.factories.making import finish, options
 from flambeau._ops.factories.typed import over_storage
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._ops.factories.filled import finish, options
+from flambeau._ops.factories.making import finish, options
 from flambeau._ops.table.op import composite
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor

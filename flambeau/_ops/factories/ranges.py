@@ -12,7 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.allocation import overflowed
 from flambeau._core.device import CPU, refuse_pinned
 from flambeau._core.settings import users_level
-from flambeau._ops.factories.filled import LARGEST, OPTIONS, finish, of_out, options
+from flambeau._ops.factories.making import LARGEST, OPTIONS, finish, of_out, options
 from flambeau._ops.launching.precision import refuse, require_known
 from flambeau._ops.table.binder import is_integer, type_name
 from flambeau._ops.table.op import composite

@@ -8,7 +8,7 @@ import numpy as np
 
 from flambeau._core import layout as lay
 from flambeau._core.device import refuse_pinned
-from flambeau._ops.factories.filled import OPTIONS, finish, made, options
+from flambeau._ops.factories.making import OPTIONS, finish, made, options
 from flambeau._ops.table.op import composite
 from flambeau._tensor.tensor import Tensor
 

@@ -12,7 +12,7 @@ from flambeau._core.device import CPU, device
 from flambeau._core.doc_text import with_example
 from flambeau._core.layout import Size
 from flambeau._core.settings import warn_once
-from flambeau._ops.factories.filled import untouched
+from flambeau._ops.factories.making import untouched
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor import overriding
 from flambeau._tensor.conversion import copy_of

@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import refuse_pinned
 from flambeau._core.doc_text import with_example
-from flambeau._ops.factories.filled import OPTIONS, finish, options
+from flambeau._ops.factories.making import OPTIONS, finish, options
 from flambeau._ops.factories.typed import C_NAMES
 from flambeau._ops.table.op import composite
 

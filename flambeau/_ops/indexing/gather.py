@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core.device import refuse_pinned
-from flambeau._ops.factories.filled import finish, options
+from flambeau._ops.factories.making import finish, options
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import (
     INTEGERS,

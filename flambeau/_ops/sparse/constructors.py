@@ -11,7 +11,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core.device import CPU, Cuda, check_available, check_pin
-from flambeau._ops.factories.filled import shape_of
+from flambeau._ops.factories.making import shape_of
 from flambeau._ops.sparse import table
 from flambeau._ops.sparse.entries import check_places, is_ascending, numbers_of
 from flambeau._ops.sparse.entries import sparse_mask as read_at_places

@@ -99,9 +99,9 @@ _tanh_slope acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin
 atanh cos cosh deg2rad hypot rad2deg sin sinc sinh tan tanh
 """,
     "factories.constructors": "as_tensor asarray frombuffer new_tensor scalar_tensor",
-    "factories.filled": """
-empty empty_like full full_like new_empty new_full new_ones new_zeros ones ones_like zeros
-zeros_like
+    "factories.filled": "empty full ones zeros",
+    "factories.like": """
+empty_like full_like new_empty new_full new_ones new_zeros ones_like zeros_like
 """,
     "factories.mapped_files": "from_file",
     "factories.ranges": "arange eye linspace logspace range",
@@ -423,7 +423,7 @@ atanh_ cos cos_ cosh cosh_ deg2rad deg2rad_ hypot hypot_ rad2deg rad2deg_ sin si
 sinh_ tan tan_ tanh tanh_
 """,
     "factories.constructors": "new_tensor",
-    "factories.filled": "new_empty new_full new_ones new_zeros",
+    "factories.like": "new_empty new_full new_ones new_zeros",
     "factories.strided": "new_empty_strided",
     "factories.typed": "new",
     "fft.spectrogram": "istft stft",

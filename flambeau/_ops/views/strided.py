@@ -20,7 +20,7 @@ from flambeau._core.layout import (
 )
 from flambeau._core.settings import Determinism, warn_user
 from flambeau._ops.copying.copies import format_strides
-from flambeau._ops.factories.filled import LARGEST, conspicuous, too_large
+from flambeau._ops.factories.making import LARGEST, conspicuous, too_large
 from flambeau._ops.factories.strided import strided_too_far
 from flambeau._ops.factories.typed import C_NAMES
 from flambeau._ops.table.dispatch import size_list
