@@ -18,6 +18,7 @@ class dtype:
     """
 
     __slots__ = (
+        "c_name",
         "is_complex",
         "is_floating_point",
         "is_signed",
@@ -27,9 +28,12 @@ class dtype:
         "scalar_name",
     )
 
-    def __init__(self, name: str, scalar_name: str, numpy_type: Any, category: str) -> None:
+    def __init__(
+        self, name: str, scalar_name: str, numpy_type: Any, category: str, c_name: str = ""
+    ) -> None:
         self.name = name
         self.scalar_name = scalar_name  # the word that error messages use: "Float", "Long", ...
+        self.c_name = c_name or f"c10::{scalar_name}"  # what others of them say: "long int", ...
         self.numpy_dtype = np.dtype(numpy_type)
         self.itemsize = self.numpy_dtype.itemsize
         self.is_floating_point = category == "float"
@@ -85,22 +89,24 @@ def _by_name(name: str) -> dtype:
     return BY_NAME.get(name) or QUANTIZED[name]
 
 
-bool_ = dtype("bool", "Bool", np.bool_, "bool")
-uint8 = dtype("uint8", "Byte", np.uint8, "unsigned")
-int8 = dtype("int8", "Char", np.int8, "signed")
-int16 = dtype("int16", "Short", np.int16, "signed")
-int32 = dtype("int32", "Int", np.int32, "signed")
-int64 = dtype("int64", "Long", np.int64, "signed")
-uint16 = dtype("uint16", "UInt16", np.uint16, "unsigned")
-uint32 = dtype("uint32", "UInt32", np.uint32, "unsigned")
-uint64 = dtype("uint64", "UInt64", np.uint64, "unsigned")
+bool_ = dtype("bool", "Bool", np.bool_, "bool", "bool")
+uint8 = dtype("uint8", "Byte", np.uint8, "unsigned", "unsigned char")
+int8 = dtype("int8", "Char", np.int8, "signed", "signed char")
+int16 = dtype("int16", "Short", np.int16, "signed", "short int")
+int32 = dtype("int32", "Int", np.int32, "signed", "int")
+int64 = dtype("int64", "Long", np.int64, "signed", "long int")
+uint16 = dtype("uint16", "UInt16", np.uint16, "unsigned", "short unsigned int")
+uint32 = dtype("uint32", "UInt32", np.uint32, "unsigned", "unsigned int")
+uint64 = dtype("uint64", "UInt64", np.uint64, "unsigned", "long unsigned int")
 float16 = dtype("float16", "Half", np.float16, "float")
 bfloat16 = dtype("bfloat16", "BFloat16", ml_dtypes.bfloat16, "float")
-float32 = dtype("float32", "Float", np.float32, "float")
-float64 = dtype("float64", "Double", np.float64, "float")
-complex32 = dtype("complex32", "ComplexHalf", ml_dtypes.complex32, "complex")
-complex64 = dtype("complex64", "ComplexFloat", np.complex64, "complex")
-complex128 = dtype("complex128", "ComplexDouble", np.complex128, "complex")
+float32 = dtype("float32", "Float", np.float32, "float", "float")
+float64 = dtype("float64", "Double", np.float64, "float", "double")
+complex32 = dtype(
+    "complex32", "ComplexHalf", ml_dtypes.complex32, "complex", "c10::complex<c10::Half>"
+)
+complex64 = dtype("complex64", "ComplexFloat", np.complex64, "complex", "c10::complex<float>")
+complex128 = dtype("complex128", "ComplexDouble", np.complex128, "complex", "c10::complex<double>")
 float8_e4m3fn = dtype("float8_e4m3fn", "Float8_e4m3fn", ml_dtypes.float8_e4m3fn, "float")
 float8_e5m2 = dtype("float8_e5m2", "Float8_e5m2", ml_dtypes.float8_e5m2, "float")
 float8_e4m3fnuz = dtype("float8_e4m3fnuz", "Float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "float")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from flambeau._core import dtype as dt
 from flambeau._core import random_normal
 
 if TYPE_CHECKING:
@@ -33,25 +34,9 @@ COMPLEX_PARTS = {
     np.dtype(np.complex128): np.float64,
 }
 
-# Names as they stand in torch's messages: the scalar type, and the C++ type.
-SCALAR_NAMES = {
-    np.dtype(np.uint8): ("Byte", "unsigned char"),
-    np.dtype(np.int8): ("Char", "signed char"),
-    np.dtype(np.int16): ("Short", "short int"),
-    np.dtype(np.int32): ("Int", "int"),
-    np.dtype(np.int64): ("Long", "long"),
-    np.dtype(np.uint16): ("UInt16", "short unsigned int"),
-    np.dtype(np.uint32): ("UInt32", "unsigned int"),
-    np.dtype(np.uint64): ("UInt64", "long unsigned int"),
-    np.dtype(np.bool_): ("Bool", "bool"),
-    np.dtype(np.float16): ("Half", "c10::Half"),
-    BFLOAT16: ("BFloat16", "c10::BFloat16"),
-    np.dtype(np.float32): ("Float", "float"),
-    np.dtype(np.float64): ("Double", "double"),
-    np.dtype(ml_dtypes.complex32): ("ComplexHalf", "c10::complex<c10::Half>"),
-    np.dtype(np.complex64): ("ComplexFloat", "c10::complex<float>"),
-    np.dtype(np.complex128): ("ComplexDouble", "c10::complex<double>"),
-}
+SCALAR_NAMES = {kind.numpy_dtype: (kind.scalar_name, kind.c_name) for kind in dt.ALL[:16]}
+"""Names of the types that random numbers can have as they stand in torch's messages: the scalar
+type, and the C++ type."""
 _UNSIGNED_WIDE = tuple(np.dtype(kind) for kind in (np.uint16, np.uint32, np.uint64))
 # Bits of the significand, for the float types.
 DIGITS = {np.dtype(np.float16): 11, BFLOAT16: 8, np.dtype(np.float32): 24, np.dtype(np.float64): 53}

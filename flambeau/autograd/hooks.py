@@ -29,11 +29,6 @@ WRONG_DTYPE = (
     "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
     "downstream systems that assume they match."
 )
-C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "int64": "long int",
-    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
-}  # fmt: skip
 
 
 def _get_grad(self: Tensor) -> Tensor | None:
@@ -68,7 +63,7 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
                            f"with device type '{want}'. Please ensure that the gradient and the "
                            "tensor are on the same device")  # fmt: skip
     if grad.dtype is not tensor.dtype:
-        given = C_NAMES.get(grad.dtype.name, grad.dtype.name)
+        given = grad.dtype.c_name
         raise RuntimeError(WRONG_DTYPE.format(given=given, wanted=tensor.dtype.scalar_name))
     if grad.shape != tensor.shape:
         raise RuntimeError(

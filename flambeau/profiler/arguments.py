@@ -34,12 +34,6 @@ def _kept(value: Any) -> Any:
 
 # ---- in PyTorch's words
 
-TYPES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-    "uint8": "unsigned char", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
 NUMBERS = (bool, int, float, complex)
 
 
@@ -65,8 +59,7 @@ def strides(value: Any) -> list[Any]:
 def type_name(value: Any) -> str:
     """ "float", "TensorList", "Scalar", "ScalarList"; "" of what is none of these."""
     if isinstance(value, Argument):
-        name = str(value.dtype).removeprefix("torch.")
-        return TYPES.get(name, name)
+        return str(value.dtype.c_name)
     if is_tensor_list(value):
         return "TensorList"
     if isinstance(value, list):

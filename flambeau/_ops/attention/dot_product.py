@@ -30,15 +30,6 @@ from flambeau._tensor.tensor import on_device_of, wrap
 
 BLOCK = 1 << 18
 """Weights computed at a time: they stay in the cache."""
-C_NAMES = {
-    "float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-    "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-"""C++ names of the types, as the messages here spell them."""
-
-
 # ---- the kernel
 
 
@@ -226,7 +217,7 @@ def _check_attention(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
     ranks = [t._data.ndim for t in (query, key, value)]
     element = query._data.dtype
     if key._data.dtype != element or value._data.dtype != element:
-        names = [C_NAMES[t.dtype.name] for t in (query, key, value)]
+        names = [t.dtype.c_name for t in (query, key, value)]
         raise RuntimeError(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: "
             f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead."
@@ -243,8 +234,8 @@ def _check_attention(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
         return
     raise RuntimeError(
         "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-        f"attn_mask.dtype: {C_NAMES[attn_mask.dtype.name]} and  query.dtype: "
-        f"{C_NAMES[query.dtype.name]} instead."
+        f"attn_mask.dtype: {attn_mask.dtype.c_name} and  query.dtype: "
+        f"{query.dtype.c_name} instead."
     )
 
 

@@ -44,14 +44,6 @@ LOPSIDED = (
     "of the input be created"
 )
 
-C_NAMES = {
-    "Bool": "bool", "Byte": "unsigned char", "Char": "signed char", "Short": "short int",
-    "Int": "int", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
-    "Float": "float", "Double": "double", "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>",
-}  # fmt: skip
-"""How torch's messages name element types here: by their C++ types."""
-
 
 def _gradients(grad: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any,
                transposed: bool, output_padding: Any, groups: int,
@@ -334,9 +326,8 @@ def _check_bias_type(input_type: Any, bias_type: Any, transposed: bool) -> None:
     if name == other:
         return
     if not transposed:
-        raise RuntimeError(
-            f"Input type ({C_NAMES[name]}) and bias type ({C_NAMES[other]}) should be the same"
-        )
+        given, wanted = (dt.from_numpy_dtype(kind).c_name for kind in (input_type, bias_type))
+        raise RuntimeError(f"Input type ({given}) and bias type ({wanted}) should be the same")
     if "c" in (input_type.kind, bias_type.kind):
         raise RuntimeError(
             f"Input type (CPU{name}Type) and bias type (torch.{other}Tensor) should be the same"

@@ -18,7 +18,7 @@ from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import get_inplace, ops
 from flambeau._ops.table.number_operands import scalar_tensor
 from flambeau._ops.table.op import InAten, alias, composite, kernel, pointwise
-from flambeau._ops.table.outputs import C_NAMES, FOUND, write_out
+from flambeau._ops.table.outputs import FOUND, write_out
 from flambeau._ops.table.pointwise import (
     LIMIT,
     broadcast_shape,
@@ -460,7 +460,7 @@ def _check_mixture(operands: list[Any]) -> None:
         if not isinstance(other, Tensor) or other._data.dtype == start:
             continue
         if name == "end" or other._data.ndim:
-            want, have = (C_NAMES[tensor.dtype.scalar_name] for tensor in (operands[0], other))
+            want, have = (tensor.dtype.c_name for tensor in (operands[0], other))
             raise RuntimeError(f"expected dtype {want} for `{name}` but got dtype {have}")
 
 

@@ -72,18 +72,10 @@ def _same_memory(element: dt.dtype, tensor: Tensor, any_type: bool) -> Tensor:
         return ops.alias(tensor)  # type: ignore[no-any-return]
 
 
-C_NAMES = {
-    dt.float32: "float", dt.float64: "double", dt.float16: "c10::Half",
-    dt.bfloat16: "c10::BFloat16", dt.int64: "long int", dt.int32: "int", dt.int16: "short int",
-    dt.int8: "signed char", dt.uint8: "unsigned char", dt.bool_: "bool",
-    dt.complex64: "c10::complex<float>", dt.complex128: "c10::complex<double>",
-}  # fmt: skip
-
-
 def _described(element: dt.dtype) -> str:
     """How torch's messages show tensor options."""
     return (
-        f"TensorOptions(dtype={C_NAMES[element]}, device=cpu, layout=Strided, requires_grad=false "
+        f"TensorOptions(dtype={element.c_name}, device=cpu, layout=Strided, requires_grad=false "
         "(default), pinned_memory=false (default), memory_format=(nullopt))"
     )
 

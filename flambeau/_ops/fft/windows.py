@@ -11,7 +11,6 @@ from flambeau._core import dtype as dt
 from flambeau._core.device import refuse_pinned
 from flambeau._core.doc_text import with_example
 from flambeau._ops.factories.making import OPTIONS, finish, options
-from flambeau._ops.factories.typed import C_NAMES
 from flambeau._ops.table.op import composite
 
 Curve = Callable[..., np.ndarray]
@@ -41,7 +40,7 @@ def _window(name: str, curve: Curve, window_length: int, periodic: bool, numbers
             dtype: Any, layout: Any, device: Any, requires_grad: bool) -> Any:  # fmt: skip
     numpy_dtype = options(dtype, layout, device)
     if numpy_dtype.kind not in ("fVc" if window_length in (0, 1) else "fV"):
-        kind = C_NAMES[dt.from_numpy_dtype(numpy_dtype)]
+        kind = dt.from_numpy_dtype(numpy_dtype).c_name
         raise RuntimeError(
             f"{name} expects floating point dtypes, got: TensorOptions(dtype={kind}, device=cpu, "
             "layout=Strided (default), requires_grad=false (default), pinned_memory=false, "

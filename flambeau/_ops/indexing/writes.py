@@ -382,7 +382,7 @@ def _write_masked_fill(data: np.ndarray, mask: np.ndarray, value: Any) -> None:
     """A copy with a number where a mask is True."""
     mask = _fitting(data, mask)
     if mask.dtype != np.bool_:
-        name = outputs.C_NAMES[type_name(mask)]
+        name = dt.from_numpy_dtype(mask.dtype).c_name
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {name}"
         )

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from flambeau._core import dtype as dt
 from flambeau._ops.launching import copies
 from flambeau._runtime import choice
 
@@ -14,21 +15,6 @@ Array = NDArray[np.generic]
 FLOAT32 = np.dtype(np.float32)
 LIMIT = choice.limit("pointwise")
 HALF_TYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
-SCALAR_NAMES = {
-    np.dtype(np.bool_): "Bool",
-    np.dtype(np.uint8): "Byte",
-    np.dtype(np.int8): "Char",
-    np.dtype(np.int16): "Short",
-    np.dtype(np.int32): "Int",
-    np.dtype(np.int64): "Long",
-    np.dtype(np.float16): "Half",
-    np.dtype(ml_dtypes.bfloat16): "BFloat16",
-    np.dtype(np.float32): "Float",
-    np.dtype(np.float64): "Double",
-    np.dtype(ml_dtypes.complex32): "ComplexHalf",
-    np.dtype(np.complex64): "ComplexFloat",
-    np.dtype(np.complex128): "ComplexDouble",
-}
 
 
 def widen(array: Array) -> Array:
@@ -66,5 +52,6 @@ def require_known(kernel: str, dtype: np.dtype) -> None:
 
 def refuse(kernel: str, dtype: np.dtype) -> NotImplementedError:
     """The error for a dtype that `kernel` does not have, in torch's words."""
-    name = SCALAR_NAMES.get(dtype, str(dtype))
+    found = dt.BY_NUMPY.get(dtype)
+    name = str(dtype) if found is None else found.scalar_name
     return NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")

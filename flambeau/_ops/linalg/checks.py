@@ -3,24 +3,11 @@
 import ml_dtypes
 import numpy as np
 
+from flambeau._core import dtype as dt
 from flambeau._tensor.examples import numbers_under
 
 Array = np.ndarray
 
-SCALAR_TYPE_NAME = {
-    np.dtype(np.bool_): "Bool",
-    np.dtype(np.uint8): "Byte",
-    np.dtype(np.int8): "Char",
-    np.dtype(np.int16): "Short",
-    np.dtype(np.int32): "Int",
-    np.dtype(np.int64): "Long",
-    np.dtype(np.float16): "Half",
-    np.dtype(ml_dtypes.bfloat16): "BFloat16",
-    np.dtype(np.float32): "Float",
-    np.dtype(np.float64): "Double",
-    np.dtype(np.complex64): "ComplexFloat",
-    np.dtype(np.complex128): "ComplexDouble",
-}
 LAPACK_TYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 HALF_TYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 
@@ -42,7 +29,8 @@ LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 
 def type_name(a: Array) -> str:
     """Torch's name of the array's scalar type, as its messages spell it."""
-    return SCALAR_TYPE_NAME.get(a.dtype, str(a.dtype))
+    found = dt.BY_NUMPY.get(a.dtype)
+    return str(a.dtype) if found is None else found.scalar_name
 
 
 def check_matrix(a: Array, name: str, letter: str = "A") -> None:

@@ -19,7 +19,6 @@ from flambeau._ops.normalization.samples import (
     flat_rows,
     wanted_gradients,
 )
-from flambeau._ops.products.linear import C_NAMES
 from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -123,7 +122,7 @@ def _in_one_row(input: Any, weight: Any) -> bool:
 def _warn_of_mixture(input: Any, weight: Any) -> None:
     if input.dtype is weight.dtype or input.is_complex():
         return
-    given, other = (C_NAMES[tensor.dtype.name] for tensor in (input, weight))
+    given, other = (tensor.dtype.c_name for tensor in (input, weight))
     warn_once(f"Mismatch dtype between input and weight: input dtype = {given}, weight dtype = "
               f"{other}, Cannot dispatch to fused implementation.", about="rms_norm")  # fmt: skip
 

@@ -79,20 +79,11 @@ def _check_types(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None)
         )
     if input.dtype != weight.dtype:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES[names[0].name]} != "
-            f"{C_NAMES[names[1].name]}"
+            f"expected m1 and m2 to have the same dtype, but got: {names[0].c_name} != "
+            f"{names[1].c_name}"
         )
     if input.dtype.kind in "bW":
         raise refuse("addmm_impl_cpu_", input.dtype)
-
-
-C_NAMES = {
-    "float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-    "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-"""C++ names of the types, as the product's type error spells them."""
 
 
 def _check_shapes(input: np.ndarray, weight: np.ndarray) -> None:
@@ -326,7 +317,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 def _check_bilinear_types(tensors: dict[str, Any]) -> None:
     given = {name: tensor.dtype for name, tensor in tensors.items() if tensor is not None}
     if len(set(given.values())) > 1:
-        names = ", ".join(f"{name}: {C_NAMES[dtype.name]}" for name, dtype in given.items())
+        names = ", ".join(f"{name}: {dtype.c_name}" for name, dtype in given.items())
         raise RuntimeError(f"All tensors must have the same dtype, got {names}")
 
 

@@ -23,7 +23,6 @@ from flambeau._ops.products.blas import SMALL, matrices, multiply, product
 from flambeau._ops.products.blas import dot as blas_dot
 from flambeau._ops.products.conjugated import Conjugated
 from flambeau._ops.products.conjugated import matrices as complex_matrices
-from flambeau._ops.products.linear import C_NAMES
 from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.dispatch import otherwise
 from flambeau._ops.table.namespace import ops
@@ -46,8 +45,8 @@ def scalar_name(data: np.ndarray) -> str:
 
 
 def c_name(data: np.ndarray) -> str:
-    """The C++ name of an array's element type: float, int64_t."""
-    return C_NAMES[dt.from_numpy_dtype(data.dtype).name]
+    """The C++ name of an array's element type: float, long int."""
+    return dt.from_numpy_dtype(data.dtype).c_name
 
 
 def adjoint(data: np.ndarray) -> np.ndarray:

@@ -176,18 +176,6 @@ def _count_points(points: np.ndarray, bins: Sequence[Any], limits: Any, weight: 
     return counts, edges
 
 
-C_NAMES = {"Short": "short int", "Long": "long int", "Char": "signed char",
-           "Byte": "unsigned char", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
-           "ComplexFloat": "c10::complex<float>",
-           "ComplexDouble": "c10::complex<double>"}  # fmt: skip
-
-
-def _c_name(tensor: Any) -> str:
-    """`float`, `double`: what C calls the type."""
-    name = str(tensor.dtype.scalar_name)
-    return C_NAMES.get(name, name.lower())
-
-
 def _check_bins(input: Any, bins: list[Any]) -> None:
     """Edges have the type of the input, and numbers of bins are positive."""
     for dim, each in enumerate(bins):
@@ -197,8 +185,9 @@ def _check_bins(input: Any, bins: list[Any]) -> None:
             continue
         if each.dtype is not input.dtype:
             raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the "
-                               f"same dtype, but got input with dtype {_c_name(input)} and "
-                               f"bins for dimension {dim} with dtype {_c_name(each)}")  # fmt: skip
+                               f"same dtype, but got input with dtype {input.dtype.c_name} and "
+                               f"bins for dimension {dim} with dtype "
+                               f"{each.dtype.c_name}")  # fmt: skip
         if each._data.ndim != 1:
             raise _not_edges(each, dim)
 
@@ -219,8 +208,8 @@ def _check_weight(input: Any, weight: Any, shape: tuple[int, ...]) -> None:
         return
     if weight.dtype is not input.dtype:
         raise RuntimeError("torch.histogramdd: if weight tensor is provided, input tensor and "
-                           "weight tensor should have the same dtype, but got input"
-                           f"({_c_name(input)}), and weight({_c_name(weight)})")  # fmt: skip
+                           "weight tensor should have the same dtype, but got input("
+                           f"{input.dtype.c_name}), and weight({weight.dtype.c_name})")  # fmt: skip
     if weight._data.shape != shape[:-1]:
         raise RuntimeError("torch.histogramdd: if weight tensor is provided it should have the "
                            "same shape as the input tensor excluding its innermost dimension, but "

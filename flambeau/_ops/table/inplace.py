@@ -135,7 +135,7 @@ class KernelInplace:
         """What computes in the type of `out` computes in the target's."""
         asked, own = rest[self.dtype_at], target.dtype
         if asked is not None and dt.as_dtype(asked) is not own:
-            have, want = [outputs.C_NAMES[t.scalar_name] for t in (own, dt.as_dtype(asked))]
+            have, want = [t.c_name for t in (own, dt.as_dtype(asked))]
             raise RuntimeError(f"Bad in-place call: input tensor dtype {have} and output tensor "
                                f"dtype {want} should match")  # fmt: skip
         return (*rest[: self.dtype_at], own, *rest[self.dtype_at + 1 :])

@@ -157,15 +157,6 @@ def tensors_in(values: Any) -> list[Tensor]:
     return found
 
 
-C_NAMES = {
-    "Bool": "bool", "Byte": "unsigned char", "Char": "signed char", "Short": "short int",
-    "Int": "int", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
-    "Float": "float", "Double": "double", "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>",
-}  # fmt: skip
-"""Element types as some of torch's messages name them."""
-
-
 NORM_TYPE = "linalg.{name} expected out tensor dtype {want} but got: {have}"
 CASTABLE = "to be safely castable from"
 
@@ -206,8 +197,8 @@ def check_type(out: Tensor, result: Tensor, op: Op, text: str, part: str = "resu
     kind = TypeError if text == JOINED else RuntimeError
     raise kind(
         text.format(
-            name=op.public, want=want, have=have, c_want=C_NAMES.get(want, want),
-            c_have=C_NAMES.get(have, have), part=part,
+            name=op.public, want=want, have=have, c_want=result.dtype.c_name,
+            c_have=out.dtype.c_name, part=part,
         )
     )  # fmt: skip
 

@@ -22,7 +22,6 @@ from flambeau._core.settings import Determinism, warn_user
 from flambeau._ops.copying.copies import format_strides
 from flambeau._ops.factories.making import LARGEST, conspicuous, too_large
 from flambeau._ops.factories.strided import strided_too_far
-from flambeau._ops.factories.typed import C_NAMES
 from flambeau._ops.table.dispatch import size_list
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, view
@@ -274,7 +273,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         return _point_to(self, np.empty(0, element), None)
     if isinstance(source, Tensor):
         if size is None and source._data.dtype != element:
-            names = [C_NAMES[t.dtype] for t in (source, self)]
+            names = [t.dtype.c_name for t in (source, self)]
             raise RuntimeError(f"Could not set tensor of type {names[0]} to a tensor of type "
                                f"{names[1]}")  # fmt: skip
         if size is None:
