@@ -34,9 +34,9 @@ COMPLEX_PARTS = {
     np.dtype(np.complex128): np.float64,
 }
 
-SCALAR_NAMES = {kind.numpy_dtype: (kind.scalar_name, kind.c_name) for kind in dt.ALL[:16]}
-"""Names of the types that random numbers can have as they stand in torch's messages: the scalar
-type, and the C++ type."""
+SCALAR_NAMES = {kind.numpy_dtype: (kind.scalar_name, kind.c_name) for kind in dt.ALL}
+"""Names as they stand in torch's messages: the scalar type, and the C++ type."""
+RANDOM_TYPES = tuple(kind.numpy_dtype for kind in dt.ALL if "float8" not in kind.name)
 _UNSIGNED_WIDE = tuple(np.dtype(kind) for kind in (np.uint16, np.uint32, np.uint64))
 # Bits of the significand, for the float types.
 DIGITS = {np.dtype(np.float16): 11, BFLOAT16: 8, np.dtype(np.float32): 24, np.dtype(np.float64): 53}
@@ -277,7 +277,7 @@ def serial_normals(count: int, mean: float, std: float, generator: Generator) ->
 
 # -- Bernoulli ----------------------------------------------------------------------------------
 
-BERNOULLI_TYPES = tuple(dtype for dtype in SCALAR_NAMES if dtype.kind not in "c")
+BERNOULLI_TYPES = tuple(dtype for dtype in RANDOM_TYPES if dtype.kind not in "c")
 BERNOULLI_TYPES = tuple(dtype for dtype in BERNOULLI_TYPES if dtype not in _UNSIGNED_WIDE)
 _LOW_53 = np.uint64((1 << 53) - 1)
 _PROBABILITY_ERROR = (

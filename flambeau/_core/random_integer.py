@@ -14,6 +14,7 @@ from flambeau._core.random_fill import (
     BFLOAT16,
     DIGITS,
     LARGEST,
+    RANDOM_TYPES,
     SCALAR_NAMES,
     Compiled,
     fill,
@@ -46,7 +47,7 @@ _LIMITS: dict[np.dtype, tuple[float, float]] = {
     np.dtype(np.bool_): (0, 1),
     **{
         dtype: (int(np.iinfo(dtype).min), min(int(np.iinfo(dtype).max), _INT64_MAX))
-        for dtype in SCALAR_NAMES
+        for dtype in RANDOM_TYPES
         if dtype.kind in "iu"
     },
     **{dtype: (-largest, largest) for dtype, largest in LARGEST.items()},
