@@ -22,6 +22,8 @@ def function_name(function: Callable[..., Any]) -> str:
         RuntimeError: no name leads to the function.
     """
     name = getattr(function, "__name__", "")
+    if hasattr(function, "_overloadpacket"):
+        return f"torch.ops.{function}"
     if getattr(builtins, name, None) is function:
         return name
     if isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):

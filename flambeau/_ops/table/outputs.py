@@ -98,6 +98,8 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
     check_overlap(out._data)
     if modes.watch.saving or modes.watch.active:
         check_inplace(out, False, leaf=False)
+    if modes.stacks.dispatch_modes or hasattr(type(out), "__torch_dispatch__"):
+        return out.copy_(result)  # shown to the mode or class as a write
     if modes.grad.enabled and out_learning.is_copied(op, out, result):
         return out.copy_(result)
     store(out, result._data)

@@ -15,8 +15,10 @@ from flambeau._core import modes
 from flambeau._core.device import CPU, default_device, device
 from flambeau._ops.table import gates, pointwise
 from flambeau._ops.table.op import REGISTRY
+from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.ranks import Rank
 from flambeau._ops.transforms import dispatched_factories, dispatching
+from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import SHOWN, Tensor, constructors, on_shown, wrap
 from flambeau._tensor.wrappers import Wrapped
 from flambeau.autograd.history import bump, check_inplace
@@ -47,6 +49,8 @@ def _through(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, An
     values = (*args, *kwargs.values())
     if not (modes.stacks.dispatch_modes or dispatching.classes_in(values)):
         return before(*args, **kwargs)
+    if modes.stacks.levels and any(isinstance(t._data, Example) for t in tensors_in(values)):
+        return before(*args, **kwargs)  # what it does with the batches behind them is shown
     packet = constructors["operator_of_aten"](name)
     call = None if packet is None else dispatched_factories.fitting(packet, args, kwargs)
     if call is None:

@@ -24,7 +24,7 @@ from flambeau._ops.factories.making import LARGEST, conspicuous, too_large
 from flambeau._ops.factories.strided import strided_too_far
 from flambeau._ops.table.dispatch import size_list
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, view
+from flambeau._ops.table.op import InAten, composite, view
 from flambeau._ops.table.scalars import checked_number
 from flambeau._ops.table.unformulated import NotDerived
 from flambeau._ops.views.geometry import strided
@@ -73,9 +73,15 @@ def _positions(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     return places
 
 
+def _from_start(self: Any, size: Any, stride: Any, offset: int) -> InAten:
+    """The call in ATen, whose offsets are those in the storage."""
+    return InAten("as_strided", (self, list(size), list(stride), offset + self.storage_offset()))
+
+
 @view(
     "_as_strided(Tensor(a) self, int[] size, int[] stride, int offset) -> Tensor(a)",
     node="AsStridedBackward0",
+    aten=_from_start,
     method=False,
     function=False,
     saved_names={

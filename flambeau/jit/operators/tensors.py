@@ -400,3 +400,9 @@ __all__ = ["enumeration_number", "layout_of", "tolist"]
 def lift_fresh(self: Any) -> Any:
     """A tensor that was just made of data, as it is."""
     return self
+
+
+@implements("lift_fresh_copy")
+def lift_fresh_copy(self: Any) -> Any:
+    """A copy of a constant, which a graph makes anew in each call."""
+    return self.clone()
