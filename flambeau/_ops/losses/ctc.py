@@ -229,6 +229,8 @@ def _lengths(value: Any, name: str) -> list[int]:
         return [int(n) for n in value]
     if value._data.dtype.kind not in "iu":
         raise RuntimeError(f"{name} must be integral")
+    if hasattr(type(value), "__torch_dispatch__"):  # there may be no numbers: it says so
+        return [int(n) for n in value.flatten().tolist()]  # type: ignore[attr-defined]
     return [int(n) for n in value._data.reshape(-1)]
 
 
