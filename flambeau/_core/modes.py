@@ -16,6 +16,8 @@ class GradState(threading.local):
     inside = False
     """What recording was switched to inside inference mode, where nothing is recorded all the same:
     `is_grad_enabled` tells it."""
+    above: bool = True
+    """Below autograd, where nothing is recorded: what it was above."""
 
     @property
     def inference(self) -> bool:

@@ -203,7 +203,7 @@ class FakeTensorMode(TorchDispatchMode):
         known = self._known.get(id(tensor))
         if known is not None and known[0]() is tensor:
             return known[1]
-        layout: Any = _layout(tensor)
+        layout: Any = layout_of(tensor)
         fake = FakeTensor(self, layout, tensor.device)
         fake._storage = layout.untyped_storage()
         fake._requires_grad = tensor.requires_grad
@@ -229,7 +229,7 @@ class FakeTensorMode(TorchDispatchMode):
             return self._lifted(args[0])
         args, kwargs = self._converted(func, args, kwargs)
         fakes = tensors_in((*args, *kwargs.values()))
-        written = _written(func, args, kwargs)
+        written = written_by(func, args, kwargs)
         known = self._by_constants(func, args, kwargs, fakes, written)
         if known is not NotImplemented:
             return known
@@ -294,7 +294,7 @@ class FakeTensorMode(TorchDispatchMode):
         return self._fake_input(value)
 
     def _fake_input(self, tensor: Any) -> FakeTensor:
-        return FakeTensor(self, _layout(tensor), tensor.device)
+        return FakeTensor(self, layout_of(tensor), tensor.device)
 
     def _fake_result(self, value: Any, place: Any, same: dict[int, Any]) -> Any:
         if not isinstance(value, Tensor):
@@ -352,7 +352,7 @@ def _gives_tensors(func: Any) -> bool:
     return not returns or any("Tensor" in str(result.type) for result in returns)
 
 
-def _written(func: Any, args: Any, kwargs: Any) -> list[Any]:
+def written_by(func: Any, args: Any, kwargs: Any) -> list[Any]:
     """The fake tensors that a call writes to."""
     found = []
     for index, parameter in enumerate(func._schema.arguments):
@@ -378,7 +378,7 @@ def _take_layout(fake: Any, layout: Any) -> None:
         fake._data = wrappers.with_place(np.ndarray.view(new, wrappers.Wrapped), fake.device)
 
 
-def _layout(tensor: Any) -> Tensor:
+def layout_of(tensor: Any) -> Tensor:
     """A tensor on "meta" laid out as another, in a storage of the same size.
 
     Raises:

@@ -12,6 +12,7 @@ from typing import Any
 from flambeau._core.missing import missing
 from flambeau.func.batched import vmap
 from flambeau.func.forward import hessian, jacfwd, jvp, linearize
+from flambeau.func.functionalize import functionalize
 from flambeau.func.modules import (
     functional_call,
     replace_all_batch_norm_modules_,
@@ -19,9 +20,9 @@ from flambeau.func.modules import (
 )
 from flambeau.func.reverse import grad, grad_and_value, jacrev, vjp
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-           "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp",
-           "vmap"]  # fmt: skip
+__all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd",
+           "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state",
+           "vjp", "vmap"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

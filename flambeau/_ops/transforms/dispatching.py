@@ -35,11 +35,12 @@ class below:
     """`with below():` what runs is not recorded: that is done, or will be, for the whole."""
 
     def __enter__(self) -> None:
-        self.before = modes.grad.enabled
-        modes.grad.enabled = self.before and False
+        self.before = modes.grad.enabled, modes.grad.above
+        modes.grad.above = bool(modes.grad.enabled)
+        modes.grad.enabled = modes.grad.enabled and False
 
     def __exit__(self, *exc: object) -> None:
-        modes.grad.enabled = self.before
+        modes.grad.enabled, modes.grad.above = self.before
 
 
 def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
