@@ -196,6 +196,9 @@ REFUSED = (
         ("empty", ""), ("zeros", ""), ("full", ", 1"), ("rand", ""), ("randint", ", 3"))],
     "torch.empty(2, memory_format=3)",
     "torch.sparse_coo_tensor([[0]], [1.0], (2,), requires_grad=1)",
+    # `out=`, which only the form along a dim has
+    *[f"torch.prod(torch.ones(2, 3), {given}out=torch.ones(()))"
+      for given in ("", "None, ", "dim=None, ", "keepdim=True, ", "dtype=torch.float32, ")],
 )  # fmt: skip
 
 

@@ -130,6 +130,8 @@ def _in_type_of(out: Tensor, op: Op, result: Tensor, inputs: Any) -> Tensor:
     """The result computed in the type of `out`, unless another type was asked for."""
     names = [argument.name for argument in op.schema.arguments]
     position = names.index("dtype")
+    if op.name == "prod" and inputs[1] is None:  # its form with `out=` is that along a dim
+        raise TypeError('prod() missing 1 required positional arguments: "dim"')
     if out.dtype is result.dtype:
         return result
     if inputs[position] is not None:
