@@ -270,8 +270,17 @@ def contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> T
 @method
 @shown("detach")
 def detach(self: Tensor) -> Tensor:
-    """The same memory without history; of an inference tensor, outside of the mode, with a version
-    of its own."""
+    """A tensor over the same memory that autograd does not watch: no history, no gradient.
+
+    Its shape is the same, and what is written to one is seen in the other: `detach().clone()` is
+    a copy. Of an inference tensor, outside of the mode, it has a version of its own.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = (x * 2).detach()
+    >>> y, y.requires_grad
+    (tensor([2., 2.]), False)
+    """
     if self._inference and not modes.grad.inference:
         return self.data
     return alias_of(self)
@@ -279,7 +288,15 @@ def detach(self: Tensor) -> Tensor:
 
 @method
 def detach_(self: Tensor) -> Tensor:
-    """Cut this tensor off from its history."""
+    """Cut this tensor off from its history; its shape and values stay. Views cannot be cut off.
+
+    Raises RuntimeError for a view: `detach` makes a tensor that is cut off.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True) * 2
+    >>> x.detach_().requires_grad
+    False
+    """
     if modes.grad.inference and not is_inference(self):
         return self  # inference mode leaves histories as they are
     if self._base is not None and not is_inference(self):
@@ -320,7 +337,17 @@ _cpu.__name__ = "cpu"
 @shown("cuda")
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
          memory_format: Any = None) -> Tensor:  # fmt: skip
-    """A copy on a GPU, this tensor itself if it is there; raises where there is none."""
+    """A copy on a GPU, of the same shape; this tensor itself if it is there.
+
+    Raises RuntimeError where there is no GPU: `x.to(device)` with a device that the program
+    chooses runs on either.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2)
+    >>> x = x.cuda() if torch.cuda.is_available() else x
+    >>> x.shape
+    torch.Size([2])
+    """
     place = check_available("cuda" if device is None else device)
     if place.type != "cuda":
         raise RuntimeError("Invalid device, must be cuda device")

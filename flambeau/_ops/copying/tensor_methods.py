@@ -48,7 +48,17 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 @method
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """A copy in memory pinned for a GPU, itself if it is there. Raises RuntimeError without one."""
+    """A copy in memory that is pinned for a GPU, of the same shape; the tensor itself if it is there.
+
+    Copies from pinned memory to the GPU run beside the program (`non_blocking=True`). Raises
+    RuntimeError without a GPU.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2)
+    >>> x = x.pin_memory() if torch.cuda.is_available() else x
+    >>> x.is_pinned() == torch.cuda.is_available()
+    True
+    """
     if self.is_cuda:
         raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")  # type: ignore[attr-defined]
     if self.is_meta:
@@ -61,7 +71,19 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 @method
 def record_stream(self: Tensor, s: Any) -> None:
     """Keep the memory from being reused, when it is given back, until the work that is then in a
-    stream of the GPU is done. Raises NotImplementedError for a tensor on the CPU."""
+    stream of the GPU is done.
+
+    For a tensor of any shape on a GPU that a stream other than its own uses. Raises
+    NotImplementedError for a tensor on the CPU.
+
+    >>> import flambeau as torch
+    >>> if torch.cuda.is_available():
+    ...     stream = torch.cuda.Stream()
+    ...     x = torch.ones(2, device="cuda")
+    ...     with torch.cuda.stream(stream):
+    ...         y = x + 1
+    ...     x.record_stream(stream)
+    """
     if not self.is_cuda:
         raise NotImplementedError(
             "Could not run 'aten::record_stream' with arguments from the 'CPU' backend."
