@@ -75,9 +75,11 @@ def docstring(value: Any) -> str:
 
 
 def works_on_tensors(dotted: str, value: Any) -> bool:
-    """Whether it is an operator or a layer."""
+    """Whether it is an operator, a layer, or a method that returns a tensor."""
     if inspect.isclass(value):
         return issubclass(value, Module)
+    if dotted.startswith("torch.Tensor.") and callable(value):
+        return "Tensor" in str(inspect.signature(value).return_annotation)
     rows = BY_NAME.get(dotted.removeprefix("torch."), [])
     return any("Tensor" in op.text for op in rows)
 

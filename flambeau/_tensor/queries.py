@@ -280,7 +280,7 @@ def is_shared(self: Tensor) -> bool:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the memory to where children, and processes that it is sent to, see it.
+    """Move the memory to where children, and processes that it is sent to, see it; same shape.
 
     All views of it move, too. Nothing happens if it is there, or on another device.
 
@@ -334,6 +334,8 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, *,
          memory_format: Any = None) -> Any:  # fmt: skip
     """The name of the tensor's type (`torch.FloatTensor`), or the tensor in another type.
+
+    The shape stays; a tensor of that type already is returned itself.
 
     >>> import flambeau as torch
     >>> torch.ones(2).type()

@@ -283,7 +283,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def data(self) -> Tensor:
-        """The same memory, without history and with a version count of its own.
+        """The same shape and memory, without history and with a version count of its own.
+
+        What is written to it is seen here, but not by autograd, which may then compute wrong
+        gradients without a word: prefer `detach`, whose writes autograd checks.
 
         >>> import flambeau as torch
         >>> x = torch.ones(2, requires_grad=True)

@@ -289,7 +289,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
 @method
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`clamp` in place.
+    """`clamp` in place: what is below `min` becomes `min`, what is above `max` becomes `max`.
+
+    Bounds are numbers, or tensors whose shapes broadcast to that of this one.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([-2, 0, 2])

@@ -286,7 +286,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Any:
 
 @method
 def conj_physical_(input: Tensor) -> Tensor:
-    """The conjugate in place.
+    """The conjugate in place, element by element; real numbers stay what they are.
 
     >>> import flambeau as torch
     >>> z = torch.tensor([1 + 2j])

@@ -232,7 +232,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
 
 @method
 def logit_(input: Tensor, eps: float | None = None) -> Tensor:
-    """`logit` in place.
+    """`logit` in place, element by element: the log of `x / (1 - x)`.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([0.5, 0.9])
