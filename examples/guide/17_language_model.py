@@ -21,8 +21,9 @@ text = "\n".join(topics[name] for name in sorted(topics))[:150_000].lower()
 letters = sorted(set(text))
 number_of = {letter: k for k, letter in enumerate(letters)}
 data = torch.tensor([number_of[letter] for letter in text])
+at_random = torch.tensor(float(len(letters))).log()
 print(
-    f"{len(text):,} characters, {len(letters)} different: a guess at random costs {torch.tensor(float(len(letters))).log():.2f}"
+    f"{len(text):,} characters, {len(letters)} different: a guess at random costs {at_random:.2f}"
 )
 
 # %%
