@@ -81,7 +81,7 @@ print(f"{sum(p.numel() for p in model.parameters()):,} parameters")
 def progress(done, total, loss):
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
         end = "\n" if done == total else ""
-        print(f"\r{done}/{total} steps, loss {loss:.2f}", end=end, file=sys.stderr)
+        print(f"\r{done}/{total} steps, loss {loss:.2f}", end=end, file=sys.stderr, flush=True)
 
 
 steps = 260
