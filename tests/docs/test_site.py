@@ -22,6 +22,7 @@ import stopwatch  # noqa: E402
 from docstring_text import inline, to_rst  # noqa: E402
 from formulas import latex  # noqa: E402
 from instead import OTHERWISE, what_instead  # noqa: E402
+from notebook_links import with_links  # noqa: E402
 from outside_links import without_links  # noqa: E402
 from pictures import breakable, linked  # noqa: E402
 from rows import rows_of  # noqa: E402
@@ -158,6 +159,15 @@ def test_cells_keep_escaped_bars():
 def test_links_outside():
     assert without_links("see [R](../benchmarks/R.md), [e](engine.md)") == (
         "see `benchmarks/R.md`, [e](engine.md)"
+    )
+
+
+def test_links_in_notebooks():
+    assert with_links("see :ref:`loops\ncost <sphx_glr_gallery_08_indexing.py>`.") == (
+        "see [loops\ncost](08_indexing.ipynb)."
+    )
+    assert with_links(":doc:`The first page <index>`, :math:`x <y>`") == (
+        "The first page, :math:`x <y>`"
     )
 
 
