@@ -33,6 +33,7 @@ extensions = [
     "coming_page",
     "outside_links",
     "pictures",
+    "notebook_links",
 ]
 exclude_patterns = ["_extensions", "**/GALLERY_HEADER.rst", "gallery/**/*.ipynb", "gallery/**/*.py"]
 default_role = "code"

@@ -28,8 +28,8 @@ NAMESPACES = (
     "torch.autograd.forward_ad", "torch.autograd.functional", "torch.autograd.graph",
     "torch.linalg", "torch.fft", "torch.Tensor",
 )  # fmt: skip
-OF_DEVICES = {"cuda", "xpu", "ipu", "mtia", "pin_memory", "record_stream"}
-"""Methods of tensors that need a device which most machines have not: they show no example."""
+OF_DEVICES = {"xpu", "ipu", "mtia"}
+"""Methods of tensors that copy to devices which flambeau has not: they show no example."""
 SHAPES = re.compile(
     r"\b([Ss]hapes?|sizes?|dims?|0-dim|scalars?|matrix|matrices|vectors?)\b"
     r"|[Ee]lement by element|[Ee]lementwise|broadcast"
@@ -47,7 +47,7 @@ def public_names() -> Iterator[tuple[str, Any]]:
             continue
         value = getattr(namespace(space), name, None)
         if space == "torch.Tensor" and (name in OF_DEVICES or shares_docstring(name, value)):
-            continue
+            continue  # the function of that name is asked
         if isinstance(value, property) or (callable(value) and not isinstance(value, AbsentClass)):
             yield dotted, value
 
@@ -59,9 +59,9 @@ def namespace(space: str) -> Any:
 
 
 def shares_docstring(name: str, value: Any) -> bool:
-    """Whether a method has the docstring of a function, or none of its own as a class has it."""
+    """Whether a method has the very docstring of the function of its name."""
     function = getattr(flambeau, name.removesuffix("_"), None)
-    return callable(function) or not inspect.getdoc(value)
+    return callable(function) and inspect.getdoc(value) == inspect.getdoc(function)
 
 
 NAMES = dict(public_names())
@@ -75,9 +75,11 @@ def docstring(value: Any) -> str:
 
 
 def works_on_tensors(dotted: str, value: Any) -> bool:
-    """Whether it is an operator or a layer."""
+    """Whether it is an operator, a layer, or a method that returns a tensor."""
     if inspect.isclass(value):
         return issubclass(value, Module)
+    if dotted.startswith("torch.Tensor.") and callable(value):
+        return "Tensor" in str(inspect.signature(value).return_annotation)
     rows = BY_NAME.get(dotted.removeprefix("torch."), [])
     return any("Tensor" in op.text for op in rows)
 

@@ -1,4 +1,5 @@
-"""Pictures of the guide are links to themselves: on a phone a tap shows one in its full size."""
+"""What phones need: pictures of the guide are links to themselves, so that a tap shows one in its
+full size, and long names may break after a dot or an underscore instead of anywhere."""
 
 from __future__ import annotations
 
@@ -6,6 +7,13 @@ import re
 from typing import Any
 
 PICTURE = re.compile(r'<img src="([^"]+)"[^>]*class = "sphx-glr-single-img"/>')
+NAME = re.compile(r'(<h1>|<span class="(?:doc|pre)">)([A-Za-z_]\w*(?:\.\w+)*)(?=<)')
+BREAKS = re.compile(r"(?<=[a-z0-9])([._])(?=[A-Za-z])")
+
+
+def breakable(body: str) -> str:
+    """The HTML of a page, with places in its names where a line may end."""
+    return NAME.sub(lambda name: name[1] + BREAKS.sub(r"\1<wbr>", name[2]), body)
 
 
 def linked(body: str) -> str:
@@ -16,6 +24,8 @@ def linked(body: str) -> str:
 def link_pictures(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     if page.startswith("gallery/") and "body" in context:
         context["body"] = linked(context["body"])
+    if page.startswith("reference/") and "body" in context:
+        context["body"] = breakable(context["body"])
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -149,10 +149,21 @@ def methods(value: type) -> list[tuple[str, str]]:
     """(name, summary) of the methods that a class itself documents."""
     found = []
     for name, member in vars(value).items():
-        doc = inspect.getdoc(member) if not name.startswith("_") else ""
-        if doc and (callable(member) or isinstance(member, (property, classmethod, staticmethod))):
-            found.append((name, " ".join(doc.partition("\n\n")[0].split())))
+        doc = inspect.cleandoc(getattr(member, "__doc__", None) or "")
+        if name == "forward" and not doc:
+            doc = "What a call of the module computes."
+        shown = callable(member) or isinstance(member, (property, classmethod, staticmethod))
+        if doc and shown and not name.startswith("_"):
+            head = name + (_arguments(member) if name == "forward" else "")
+            found.append((head, " ".join(doc.partition("\n\n")[0].split())))
     return found
+
+
+def _arguments(method: Any) -> str:
+    """`(input, target)`: what a call of a module takes."""
+    found = inspect.signature(method).parameters.values()
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in found][1:]
+    return str(inspect.Signature(bare))
 
 
 def rows_behind(name: Name) -> tuple[str, list[Any]]:
@@ -197,7 +208,8 @@ def _table(heading: str, items: list[tuple[str, str]]) -> list[str]:
 
 def index_page(namespace: str, title: str, names: list[Name]) -> list[str]:
     """The page of a namespace: its names, each with a line."""
-    head = f"{namespace}: {title[:1].lower()}{title[1:]}"
+    rest = title if title[:2].isupper() else title[:1].lower() + title[1:]  # "GPUs" as it is
+    head = f"{namespace}: {rest}"
     lines = [head, "=" * len(head), ""]
     module_doc = inspect.getdoc(find(namespace)) or ""
     if inspect.ismodule(find(namespace)):

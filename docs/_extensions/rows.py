@@ -11,6 +11,7 @@ from formulas import latex, size
 
 from flambeau._commands.row_facts import facts
 from flambeau._ops.table.op import BY_NAME, Op
+from flambeau._ops.table.redirection import own_code
 from flambeau.debug.kernel_text import expression, text_of
 
 KINDS = {
@@ -71,7 +72,7 @@ def _facts(op: Op) -> list[str]:
 
 
 def _body(op: Op) -> list[str]:
-    function = op.formula.function if op.kind == "rows" else op.body
+    function = own_code(op.formula.function if op.kind == "rows" else op.body)
     try:
         source = inspect.getsource(function)
     except (OSError, TypeError):

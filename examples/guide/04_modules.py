@@ -75,7 +75,8 @@ for step in range(600):
     if step % 25 == 0:
         with torch.no_grad():
             kept.append((step, model(places)))
-print(f"loss: first {losses[0]:.4f}, after 50 steps {losses[50]:.2f}, at the end {losses[-1]:.2f}")
+print(f"loss: first {losses[0]:.4f}, after 50 steps {losses[50]:.2f}")
+print("the lowest is below 0.01:", min(losses) < 0.01)
 
 # %%
 # How it looked

@@ -63,7 +63,7 @@ def progress(done, total):
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
         filled = 30 * done // total
         end = "\n" if done == total else ""
-        print(f"\r[{'#' * filled}{'.' * (30 - filled)}]", end=end, file=sys.stderr)
+        print(f"\r[{'#' * filled}{'.' * (30 - filled)}]", end=end, file=sys.stderr, flush=True)
 
 
 optimizer = torch.optim.Adam(model.parameters(), lr=0.004)

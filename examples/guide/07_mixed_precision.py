@@ -54,7 +54,7 @@ def network():
 def progress(done, total):
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
         end = "\n" if done == total else ""
-        print(f"\r{done}/{total} steps", end=end, file=sys.stderr)
+        print(f"\r{done}/{total} steps", end=end, file=sys.stderr, flush=True)
 
 
 def train(mixed, steps=100):

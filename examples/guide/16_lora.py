@@ -40,7 +40,7 @@ def flower(petals, turn=0.0):
 def progress(done, total):
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
         end = "\n" if done == total else ""
-        print(f"\r{done}/{total} steps", end=end, file=sys.stderr)
+        print(f"\r{done}/{total} steps", end=end, file=sys.stderr, flush=True)
 
 
 def train(model, target, steps, lr):

@@ -21,8 +21,9 @@ text = "\n".join(topics[name] for name in sorted(topics))[:150_000].lower()
 letters = sorted(set(text))
 number_of = {letter: k for k, letter in enumerate(letters)}
 data = torch.tensor([number_of[letter] for letter in text])
+at_random = torch.tensor(float(len(letters))).log()
 print(
-    f"{len(text):,} characters, {len(letters)} different: a guess at random costs {torch.tensor(float(len(letters))).log():.2f}"
+    f"{len(text):,} characters, {len(letters)} different: a guess at random costs {at_random:.2f}"
 )
 
 # %%
@@ -80,7 +81,7 @@ print(f"{sum(p.numel() for p in model.parameters()):,} parameters")
 def progress(done, total, loss):
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
         end = "\n" if done == total else ""
-        print(f"\r{done}/{total} steps, loss {loss:.2f}", end=end, file=sys.stderr)
+        print(f"\r{done}/{total} steps, loss {loss:.2f}", end=end, file=sys.stderr, flush=True)
 
 
 steps = 260

@@ -174,6 +174,8 @@ def warn_once(text: str, stacklevel: int = 2, about: str = "") -> None:
 OURS = ("<flambeau", *(str(Path(__file__).parents[1] / floor) + os.sep
                        for floor in ("_ops", "_tensor", "_core")))  # fmt: skip
 """How names of files begin whose functions a warning is never about."""
+PACKAGE = ("<flambeau", str(Path(__file__).parents[1]) + os.sep)
+"""The same of a warning that torch has not: it is about the user's line, and not one of `nn`."""
 
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
@@ -181,7 +183,7 @@ def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(text, category, stacklevel=users_level(2))
 
 
-def users_level(level: int = 1) -> int:
+def users_level(level: int = 1, ours: tuple[str, ...] = OURS) -> int:
     """The `stacklevel` of a caller's warning, past generated functions and those of operators: no
     user wrote those, and torch has none of Python's."""
     frame = sys._getframe(1)
@@ -189,7 +191,7 @@ def users_level(level: int = 1) -> int:
         if frame.f_back is None:
             return level
         frame = frame.f_back
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
         frame = frame.f_back
         level += 1
     return level

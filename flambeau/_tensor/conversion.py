@@ -356,7 +356,12 @@ def _refuse_numpy(tensor: Tensor) -> None:
 
 @method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """The memory of this tensor as an ndarray; `force` detaches first.
+    """An ndarray of the same shape over the same memory: what is written to one is seen in both.
+
+    force: detach, copy to the CPU and write bits out first, where that is needed.
+
+    Raises RuntimeError for a tensor that requires grad (`x.detach().numpy()`), and TypeError for
+    one on a GPU (`x.cpu().numpy()`) or of a type that NumPy has not (`bfloat16`).
 
     >>> import flambeau as torch
     >>> torch.tensor([1.0, 2.0]).numpy()
@@ -391,7 +396,9 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
 @method
 @shown("_local_scalar_dense")
 def item(self: Tensor) -> Any:
-    """The value of a one-element tensor as a Python number.
+    """The value of a tensor of one element as a Python number, whatever its shape.
+
+    `tolist` is for more than one, which raise RuntimeError here. On a GPU it waits for the result.
 
     >>> import flambeau as torch
     >>> torch.tensor([2.5]).item()

@@ -194,7 +194,12 @@ def is_floating_point(self: Tensor) -> bool:
 
 @method
 def is_complex(self: Tensor) -> bool:
-    """Whether the type is complex."""
+    """Whether the type is complex.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1 + 2j]).is_complex(), torch.tensor([1.0]).is_complex()
+    (True, False)
+    """
     return self._data.dtype.kind in "cW"
 
 
@@ -211,19 +216,42 @@ def is_signed(self: Tensor) -> bool:
 
 @method
 def is_inference(self: Tensor) -> bool:
-    """Whether the tensor, or what it is a view of, was made in inference mode."""
+    """Whether the tensor, or what it is a view of, was made in inference mode.
+
+    >>> import flambeau as torch
+    >>> with torch.inference_mode():
+    ...     x = torch.ones(2)
+    >>> x.is_inference(), torch.ones(2).is_inference()
+    (True, False)
+    """
     return self._inference or (self._root is not None and self._root._inference)
 
 
 @method
 def is_conj(self: Tensor) -> bool:
-    """Whether the conjugate bit is set: the values are the conjugates of what is in memory."""
+    """Whether the conjugate bit is set: the values are the conjugates of what is in memory.
+
+    `conj` sets it and copies nothing; `resolve_conj` writes such values out.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1 + 2j]).conj()
+    >>> x.is_conj(), x.resolve_conj().is_conj()
+    (True, False)
+    """
     return self._conjugated
 
 
 @method
 def is_neg(self: Tensor) -> bool:
-    """Whether the negative bit is set: the values are the negatives of what is in memory."""
+    """Whether the negative bit is set: the values are the negatives of what is in memory.
+
+    The imaginary part of a conjugate has it; `resolve_neg` writes such values out.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1 + 2j]).conj().imag
+    >>> x.is_neg(), x.resolve_neg().is_neg()
+    (True, False)
+    """
     return self._negated
 
 
@@ -252,7 +280,7 @@ def is_shared(self: Tensor) -> bool:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the memory to where children, and processes that it is sent to, see it.
+    """Move the memory to where children, and processes that it is sent to, see it; same shape.
 
     All views of it move, too. Nothing happens if it is there, or on another device.
 
@@ -292,7 +320,13 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 @method
 def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Whether the shapes are equal."""
+    """Whether the shapes are equal.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, 3)
+    >>> x.is_same_size(torch.zeros(2, 3)), x.is_same_size(torch.ones(6))
+    (True, False)
+    """
     return self._data.shape == other._data.shape
 
 
@@ -300,6 +334,8 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, *,
          memory_format: Any = None) -> Any:  # fmt: skip
     """The name of the tensor's type (`torch.FloatTensor`), or the tensor in another type.
+
+    The shape stays; a tensor of that type already is returned itself.
 
     >>> import flambeau as torch
     >>> torch.ones(2).type()

@@ -114,7 +114,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def dtype(self) -> dt.dtype:
-        """The element type."""
+        """The element type.
+
+        >>> import flambeau as torch
+        >>> torch.tensor([1, 2]).dtype, torch.tensor([1.5]).dtype
+        (torch.int64, torch.float32)
+        """
         return dt.BY_NUMPY[self._data.dtype]
 
     @property
@@ -139,7 +144,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def device(self) -> device:
-        """Where the data live."""
+        """Where the data live; `x.to(device)` moves them.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2).device
+        device(type='cpu')
+        """
         data: Any = self._data
         return CPU if data.__class__ is np.ndarray else data.place
 
@@ -182,7 +192,13 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def layout(self) -> _Constant:
-        """`torch.strided`; sparse tensors are of a class of their own: see `sparse`."""
+        """How the data lie: `torch.strided`, or a layout of sparse tensors, which are of a class
+        of their own.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2).layout, torch.ones(2).to_sparse().layout
+        (torch.strided, torch.sparse_coo)
+        """
         return strided
 
     @property
@@ -267,7 +283,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def data(self) -> Tensor:
-        """The same memory, without history and with a version count of its own.
+        """The same shape and memory, without history and with a version count of its own.
+
+        What is written to it is seen here, but not by autograd, which may then compute wrong
+        gradients without a word: prefer `detach`, whose writes autograd checks.
 
         >>> import flambeau as torch
         >>> x = torch.ones(2, requires_grad=True)

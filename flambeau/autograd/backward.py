@@ -293,6 +293,16 @@ def _backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = No
               create_graph: bool = False, inputs: Any = None) -> None:  # fmt: skip
     """Add the gradients of this tensor to the `.grad` of the leaves it came from.
 
+    gradient: what the gradient begins with, of this tensor's shape; a tensor of one element needs
+        none, since its own gradient is 1.
+    retain_graph: keep what the graph has saved, so that one can go backward again.
+    create_graph: record the pass itself, for derivatives of derivatives.
+    inputs: the only leaves to give a `.grad`; else all that have `requires_grad`.
+
+    Gradients add up over calls: `optimizer.zero_grad()` or `x.grad = None` begins anew. Raises
+    RuntimeError for a second pass without `retain_graph=True`, and for more than one element
+    without `gradient`.
+
     >>> import flambeau as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> (x * x).sum().backward()
@@ -341,7 +351,10 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
 
 @method
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Set `requires_grad` and return the tensor.
+    """Set `requires_grad` and return the tensor itself, of whatever shape.
+
+    Only floating-point and complex tensors can want gradients. Raises RuntimeError for others, and
+    for False on a tensor that an operator made: `detach` is for those.
 
     >>> import flambeau as torch
     >>> torch.ones(2).requires_grad_()

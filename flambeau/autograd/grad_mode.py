@@ -100,12 +100,18 @@ class _Fixed(_Region):
 
 
 class no_grad(_Fixed):
-    """Operators in this region are not recorded; their results do not require grad.
+    """Operators in this region are not recorded; their results, of any shape, do not require grad.
+
+    For evaluation, and for writing to parameters: it saves the memory that a graph would keep.
+    Used as `with torch.no_grad():`, or as a decorator of a function.
 
     >>> import flambeau as torch
     >>> x = torch.ones(1, requires_grad=True)
-    >>> w = torch.no_grad()(lambda: x * 2)()
-    >>> w.requires_grad
+    >>> with torch.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad, (x * 2).requires_grad
+    (False, True)
+    >>> torch.no_grad()(lambda: x * 2)().requires_grad
     False
     """
 

@@ -32,7 +32,7 @@ WRONG_DTYPE = (
 
 
 def _get_grad(self: Tensor) -> Tensor | None:
-    """The gradient that backward passes have added up, or None.
+    """The gradient that backward passes have added up, of this tensor's shape; at first None.
 
     >>> import flambeau as torch
     >>> x = torch.ones(2, requires_grad=True)

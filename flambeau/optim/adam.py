@@ -45,8 +45,18 @@ class Adam(Elementwise):
     """m ← β1·m + (1 - β1)·g;  v ← β2·v + (1 - β2)·g²;
     p ← p - lr/(1 - β1ᵗ) · m / (√v/√(1 - β2ᵗ) + eps)   (Kingma and Ba, 2015).
 
-    `weight_decay` adds weight_decay·p to g, or with `decoupled_weight_decay` shrinks p by
-    lr·weight_decay first. `amsgrad` uses the largest v so far (Reddi et al., 2018).
+    params: tensors, or dicts of tensors with options of their own:
+        [{"params": a, "lr": 1e-4}, {"params": b}].
+    lr: the step width, a number or a tensor.
+    betas: (β1, β2), how slowly the means of g and of g² forget.
+    eps: what is added to the root.
+    weight_decay: adds weight_decay·p to g, or with `decoupled_weight_decay` shrinks p by
+        lr·weight_decay first, as `AdamW` does.
+    amsgrad: use the largest v so far (Reddi et al., 2018).
+    maximize: go uphill.
+
+    `foreach` and `fused` choose how all parameters are stepped at once, `capturable` is for graphs
+    of a GPU, `differentiable` records the step.
 
     >>> import flambeau as torch
     >>> w = torch.ones(1, requires_grad=True)

@@ -40,6 +40,14 @@ class SGD(Elementwise):
     The first v is the gradient itself; without momentum v is the gradient. With `nesterov` the
     step is g + momentum·v (Sutskever et al., 2013).
 
+    params: tensors, or dicts of tensors with options of their own:
+        [{"params": a, "lr": 1e-4}, {"params": b}].
+    lr: the step width, a number or a tensor.
+    momentum: how much of the step before goes on; 0.9 is usual.
+    dampening: how much less of the gradient then counts.
+    weight_decay: what is added to g of each parameter.
+    maximize: go uphill.
+
     >>> import flambeau as torch
     >>> w = torch.ones(1, requires_grad=True)
     >>> optimizer = torch.optim.SGD([w], lr=0.1)

@@ -16,18 +16,21 @@ sys.path.insert(0, str(ROOT / "docs/_extensions"))
 
 import coming_page  # noqa: E402
 import reference_pages  # noqa: E402
+import rows  # noqa: E402
 import speed  # noqa: E402
 import stopwatch  # noqa: E402
 from docstring_text import inline, to_rst  # noqa: E402
 from formulas import latex  # noqa: E402
 from instead import OTHERWISE, what_instead  # noqa: E402
+from notebook_links import with_links  # noqa: E402
 from outside_links import without_links  # noqa: E402
-from pictures import linked  # noqa: E402
+from pictures import breakable, linked  # noqa: E402
 from rows import rows_of  # noqa: E402
 
 import flambeau  # noqa: E402
 from flambeau._compiler.expr import exp, parameter, where  # noqa: E402
 from flambeau._compiler.fuse import amax  # noqa: E402
+from flambeau._ops.table.redirection import Redirection  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -95,7 +98,24 @@ def test_page_of_an_operator():
 def test_page_of_a_class():
     text = text_of("torch.nn", "Linear")
     assert ".. py:class:: torch.nn.Linear(in_features, out_features" in text
-    assert "``forward``" in text
+    assert "``forward(input)``" in text
+    assert "What a call of the module computes" in text
+
+
+def test_row_of_a_function_that_was_redirected():
+    """The operators that a site is built with have been looked at: their own code is shown."""
+    op = rows_of("where")[0]
+    watched = Redirection()
+    watched.add(op.body, lambda before, args, kwargs: before(*args, **kwargs))
+    try:
+        assert "def where(condition" in "\n".join(rows.section(op))
+    finally:
+        watched.end()
+
+
+def test_acronyms_in_titles():
+    assert reference_pages.index_page("torch.cuda", "GPUs", [])[0] == "torch.cuda: GPUs"
+    assert reference_pages.index_page("torch.fft", "Fourier", [])[0] == "torch.fft: fourier"
 
 
 def test_page_of_tensors():
@@ -142,12 +162,29 @@ def test_links_outside():
     )
 
 
+def test_links_in_notebooks():
+    assert with_links("see :ref:`loops\ncost <sphx_glr_gallery_08_indexing.py>`.") == (
+        "see [loops\ncost](08_indexing.ipynb)."
+    )
+    assert with_links(":doc:`The first page <index>`, :math:`x <y>`") == (
+        "The first page, :math:`x <y>`"
+    )
+
+
 def test_pictures_are_links():
     picture = '<img src="../_images/a.png" alt="A" class = "sphx-glr-single-img"/>'
     assert linked(f"<p>{picture}</p>") == (
         f'<p><a class="picture" href="../_images/a.png">{picture}</a></p>'
     )
     assert linked('<img src="b.png"/>') == '<img src="b.png"/>'
+
+
+def test_names_break_after_dots():
+    assert breakable("<h1>torch.utils.data<a>") == "<h1>torch.<wbr>utils.<wbr>data<a>"
+    assert breakable('<span class="pre">add_module</span>') == (
+        '<span class="pre">add_<wbr>module</span>'
+    )
+    assert breakable('<span class="pre">1.5</span>') == '<span class="pre">1.5</span>'
 
 
 def calls_of(*names: str) -> dict[str, list[object]]:

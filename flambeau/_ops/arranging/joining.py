@@ -136,6 +136,12 @@ def _is_skipped(shape: tuple[int, ...]) -> bool:
 def cat(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     """Join tensors along a dim that they have already.
 
+    tensors: a sequence of tensors whose shapes differ in `dim` alone; empty ones of shape (0,)
+        are left out.
+    dim: the dim whose sizes add up.
+
+    The types meet as in a sum. `stack` joins along a new dim.
+
     >>> import flambeau as torch
     >>> torch.cat([torch.zeros(2), torch.ones(3)])
     tensor([0., 0., 1., 1., 1.])
@@ -262,6 +268,9 @@ alias("concatenate", "cat")
 )
 def stack(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     """Join tensors of one shape along a new dim.
+
+    n tensors of shape (A, B) give (n, A, B) with `dim=0`, (A, n, B) with 1 and (A, B, n) with 2.
+    `cat` joins along a dim that is there.
 
     >>> import flambeau as torch
     >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])])

@@ -167,12 +167,19 @@ def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """This tensor in another type, device or memory format; itself where nothing changes.
 
-    `to(dtype)`, `to(device, dtype)`, `to(other)`, each with `non_blocking`, `copy` and
-    `memory_format`.
+    Called as `to(dtype)`, `to(device)`, `to(device, dtype)` or `to(other)`, which takes both from
+    another tensor. The shape stays, and gradients go back through it.
+
+    non_blocking: return before a copy between pinned memory and a GPU is done.
+    copy: make a copy in any case.
+    memory_format: how the result lies in memory, as in `contiguous`.
 
     >>> import flambeau as torch
-    >>> torch.ones(2).to(torch.int32)
-    tensor([1, 1], dtype=torch.int32)
+    >>> x = torch.tensor([1.5, -1.5])
+    >>> x.to(torch.int32)
+    tensor([ 1, -1], dtype=torch.int32)
+    >>> x.to("cpu") is x, x.to(torch.float64).to(x).dtype
+    (True, torch.float32)
     """
     if len(args) == 1 and args[0].__class__ is dt.dtype and not kwargs:
         dtype = args[0]
@@ -254,7 +261,12 @@ def is_contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -
 
 @method
 def contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> Tensor:
-    """This tensor in row-major (or channels-last) memory; itself if it is already.
+    """A tensor of the same shape and values whose memory is in order; itself if it is already.
+
+    memory_format: `torch.contiguous_format` (row by row), or `torch.channels_last` for (N, C, H, W)
+        and `torch.channels_last_3d` for (N, C, D, H, W).
+
+    `view` and code that reads memory itself need it after `t`, `permute` or a slice.
 
     >>> import flambeau as torch
     >>> torch.ones(2, 3).t().contiguous().stride()
@@ -270,8 +282,17 @@ def contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> T
 @method
 @shown("detach")
 def detach(self: Tensor) -> Tensor:
-    """The same memory without history; of an inference tensor, outside of the mode, with a version
-    of its own."""
+    """A tensor over the same memory that autograd does not watch: no history, no gradient.
+
+    Its shape is the same, and what is written to one is seen in the other: `detach().clone()` is
+    a copy. Of an inference tensor, outside of the mode, it has a version of its own.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = (x * 2).detach()
+    >>> y, y.requires_grad
+    (tensor([2., 2.]), False)
+    """
     if self._inference and not modes.grad.inference:
         return self.data
     return alias_of(self)
@@ -279,7 +300,15 @@ def detach(self: Tensor) -> Tensor:
 
 @method
 def detach_(self: Tensor) -> Tensor:
-    """Cut this tensor off from its history."""
+    """Cut this tensor off from its history; its shape and values stay. Views cannot be cut off.
+
+    Raises RuntimeError for a view: `detach` makes a tensor that is cut off.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True) * 2
+    >>> x.detach_().requires_grad
+    False
+    """
     if modes.grad.inference and not is_inference(self):
         return self  # inference mode leaves histories as they are
     if self._base is not None and not is_inference(self):
@@ -300,7 +329,7 @@ def detach_(self: Tensor) -> Tensor:
 
 
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """This tensor on the CPU; itself if it is there already.
+    """A copy on the CPU, of the same shape; the tensor itself if it is there already.
 
     >>> import flambeau as torch
     >>> x = torch.ones(2)
@@ -320,7 +349,17 @@ _cpu.__name__ = "cpu"
 @shown("cuda")
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
          memory_format: Any = None) -> Tensor:  # fmt: skip
-    """A copy on a GPU, this tensor itself if it is there; raises where there is none."""
+    """A copy on a GPU, of the same shape; this tensor itself if it is there.
+
+    Raises RuntimeError where there is no GPU: `x.to(device)` with a device that the program
+    chooses runs on either.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2)
+    >>> x = x.cuda() if torch.cuda.is_available() else x
+    >>> x.shape
+    torch.Size([2])
+    """
     place = check_available("cuda" if device is None else device)
     if place.type != "cuda":
         raise RuntimeError("Invalid device, must be cuda device")

@@ -34,7 +34,9 @@ from flambeau.autograd.history import bump, check_inplace, view_of
     function=False,
 )
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor in another tensor's type; itself if it has that type already.
+    """The tensor in another tensor's type and on its device; itself if it has both already.
+
+    The shape stays.
 
     >>> import flambeau as torch
     >>> torch.ones(2).type_as(torch.tensor([1]))
@@ -48,7 +50,17 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 @method
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """A copy in memory pinned for a GPU, itself if it is there. Raises RuntimeError without one."""
+    """A copy in memory pinned for a GPU, of the same shape; the tensor itself if it is there.
+
+    Copies from pinned memory to the GPU run beside the program (`non_blocking=True`). Raises
+    RuntimeError without a GPU.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2)
+    >>> x = x.pin_memory() if torch.cuda.is_available() else x
+    >>> x.is_pinned() == torch.cuda.is_available()
+    True
+    """
     if self.is_cuda:
         raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")  # type: ignore[attr-defined]
     if self.is_meta:
@@ -61,7 +73,19 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 @method
 def record_stream(self: Tensor, s: Any) -> None:
     """Keep the memory from being reused, when it is given back, until the work that is then in a
-    stream of the GPU is done. Raises NotImplementedError for a tensor on the CPU."""
+    stream of the GPU is done.
+
+    For a tensor of any shape on a GPU that a stream other than its own uses. Raises
+    NotImplementedError for a tensor on the CPU.
+
+    >>> import flambeau as torch
+    >>> if torch.cuda.is_available():
+    ...     stream = torch.cuda.Stream()
+    ...     x = torch.ones(2, device="cuda")
+    ...     with torch.cuda.stream(stream):
+    ...         y = x + 1
+    ...     x.record_stream(stream)
+    """
     if not self.is_cuda:
         raise NotImplementedError(
             "Could not run 'aten::record_stream' with arguments from the 'CPU' backend."
@@ -108,19 +132,21 @@ def _write_each(tensor: Tensor, function: Callable[..., Any], operands: list[np.
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What `load_state_dict` makes of this parameter where it swaps: see `torch.__future__`.
 
+    `other` itself with `assign`, else this tensor after the numbers of `other`, of the same shape,
+    were copied to it; detached in both cases.
+
     >>> import flambeau as torch
     >>> torch.zeros(2).module_load(torch.ones(2))
     tensor([1., 1.])
-
-    `other` itself with `assign`, else this tensor after the numbers of `other` were copied to it;
-    detached in both cases.
     """
     return other.detach() if assign else self.copy_(other).detach()  # type: ignore[attr-defined]
 
 
 @method
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace every element by what a Python function makes of it; slow.
+    """Replace every element by what a Python function of one number makes of it; the shape stays.
+
+    Slow, for the function runs once for each element. Only on the CPU.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([1.0, 2.0])
@@ -135,6 +161,8 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replace every element by what a function makes of it and of another tensor's element.
 
+    The other tensor's shape broadcasts to that of this one. Slow: it runs once for each element.
+
     >>> import flambeau as torch
     >>> x = torch.tensor([1.0, 2.0])
     >>> x.map_(torch.tensor([10.0, 20.0]), lambda a, b: a + b)
@@ -148,6 +176,8 @@ def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Te
 @method
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> Tensor:
     """Replace every element by what a function makes of it and of elements of two other tensors.
+
+    Their shapes broadcast to that of this one. Slow: the function runs once for each element.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([1.0, 2.0])
@@ -236,7 +266,7 @@ def _has_several_orders(tensor: Tensor) -> bool:
 
 @method
 def as_subclass(self: Tensor, cls: Any) -> Any:
-    """The same memory and history as a tensor of a subclass.
+    """A tensor of a subclass with the same shape, memory and history.
 
     Raises:
         TypeError: `cls` is no subclass of Tensor.
@@ -315,7 +345,9 @@ Tensor.volatile = property(_volatile)  # type: ignore[attr-defined]
 
 @method
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """This tensor, which is dense already; `masked_grad` is about sparse ones.
+    """This tensor, which is dense already; a sparse tensor becomes a dense one of the same shape.
+
+    `masked_grad` is about sparse ones.
 
     >>> import flambeau as torch
     >>> torch.ones(2).to_dense()
@@ -347,22 +379,30 @@ def sparse_dim(self: Tensor) -> int:
 
 
 SPARSE_ONLY = {
-    "coalesce": "sparse coordinate tensor", "indices": "sparse coordinate tensor",
-    "is_coalesced": "sparse coordinate tensor", "values": "sparse tensor",
-    "crow_indices": "sparse row compressed tensor", "col_indices": "sparse row compressed tensor",
-    "ccol_indices": "sparse column compressed tensor",
-    "row_indices": "sparse column compressed tensor",
+    "coalesce": ("sparse coordinate tensor",
+                 "The tensor with each place once, in order; values of one place are added up"),
+    "indices": ("sparse coordinate tensor", "The places of the entries, of shape (dims, entries)"),
+    "is_coalesced": ("sparse coordinate tensor", "Whether each place is there once, in order"),
+    "values": ("sparse tensor", "The values of the entries, of shape (entries, *dense dims)"),
+    "crow_indices": ("sparse row compressed tensor",
+                     "Where the entries of each row begin, of shape (rows + 1,)"),
+    "col_indices": ("sparse row compressed tensor",
+                    "The column of each entry, of shape (entries,)"),
+    "ccol_indices": ("sparse column compressed tensor",
+                     "Where the entries of each column begin, of shape (columns + 1,)"),
+    "row_indices": ("sparse column compressed tensor",
+                    "The row of each entry, of shape (entries,)"),
 }  # fmt: skip
-"""Methods that only sparse tensors answer, and the layout that torch's error asks for."""
+"""Methods that only sparse tensors answer: the layout that torch's error asks for, the answer."""
 
 
-def _only_sparse(name: str, wanted: str) -> None:
+def _only_sparse(name: str, wanted: str, answer: str) -> None:
     def refuse(self: Tensor) -> NoReturn:
         raise RuntimeError(f"{name} expected {wanted} layout but got Strided")
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = with_example(
-        f"Of a {wanted} tensor. Raises RuntimeError here: the tensor is not sparse.",
+        f"{answer}.\n\nOnly for a {wanted}: this one is not, and raises RuntimeError.",
         f"try:\n...     torch.ones(2).{name}()\n"
         "... except RuntimeError as error:\n...     print(error)",
         f"{name} expected {wanted} layout but got Strided",
@@ -370,8 +410,8 @@ def _only_sparse(name: str, wanted: str) -> None:
     method(refuse)
 
 
-for _name, _wanted in SPARSE_ONLY.items():
-    _only_sparse(_name, _wanted)
+for _name, _words in SPARSE_ONLY.items():
+    _only_sparse(_name, *_words)
 
 
 # ---- other devices

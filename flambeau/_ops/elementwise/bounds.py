@@ -289,7 +289,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
 @method
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`clamp` in place.
+    """`clamp` in place: what is below `min` becomes `min`, what is above `max` becomes `max`.
+
+    Bounds are numbers, or tensors whose shapes broadcast to that of this one.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([-2, 0, 2])
@@ -425,7 +427,12 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
 
 @method
 def heaviside_(self: Tensor, values: Tensor) -> Tensor:
-    """`heaviside` in place."""
+    """`heaviside` in place; the shape of `values` broadcasts to that of this tensor.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([-1.0, 0.0, 1.0]).heaviside_(torch.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     _check_heaviside(self, values)
     return get_inplace("_heaviside")(self, values)  # type: ignore[no-any-return]
 
@@ -634,11 +641,16 @@ def _where_operand(value: Any, name: str, position: int) -> Any:
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Elements of `input` where the condition holds, else of `other`; numbers are allowed.
 
-    With the condition alone: the indices where it holds, a tensor for each dim.
+    The three shapes broadcast, and two types meet as in a sum. With the condition alone: the
+    indices where it holds, a tensor for each dim.
 
     >>> import flambeau as torch
-    >>> torch.where(torch.tensor([True, False]), 1., 2.)
-    tensor([1., 2.])
+    >>> x = torch.tensor([[1.0, -2.0], [-3.0, 4.0]])
+    >>> torch.where(x > 0, x, 0.0)
+    tensor([[1., 0.],
+            [0., 4.]])
+    >>> torch.where(x > 0)
+    (tensor([0, 1]), tensor([0, 1]))
     """
     if input is None and other is None:
         return ops.nonzero(condition, as_tuple=True)
@@ -655,7 +667,15 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
 
 @method
 def where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
-    """Elements of this tensor where the condition holds, else of `other`."""
+    """Elements of this tensor where the condition holds, else of `other`, a tensor or a number.
+
+    The three shapes broadcast.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> x.where(x > 0, 0.0)
+    tensor([0., 2.])
+    """
     return where.body(condition, self, other)
 
 

@@ -89,8 +89,29 @@ def _assign(part: Any, value: Any) -> None:
         part.fill_(scalar_array(value, part._data.dtype).item())
 
 
-Tensor.real = property(lambda self: real.body(self), _set_real)  # type: ignore[attr-defined]
-Tensor.imag = property(lambda self: imag.body(self), _set_imag)  # type: ignore[attr-defined]
+_REAL = """The real part, of the same shape: a view of a complex tensor, and a real one itself.
+
+What is assigned to it is written into the tensor.
+
+>>> import flambeau as torch
+>>> x = torch.tensor([1 + 2j])
+>>> x.real = 5
+>>> x, x.real
+(tensor([5.+2.j]), tensor([5.]))
+"""
+_IMAG = """The imaginary part, of the same shape: a view of a complex tensor.
+
+What is assigned to it is written into the tensor. Raises RuntimeError for a real tensor.
+
+>>> import flambeau as torch
+>>> x = torch.tensor([1 + 2j])
+>>> x.imag = 5
+>>> x, x.imag
+(tensor([1.+5.j]), tensor([5.]))
+"""
+
+Tensor.real = property(lambda self: real.body(self), _set_real, doc=_REAL)  # type: ignore[attr-defined]
+Tensor.imag = property(lambda self: imag.body(self), _set_imag, doc=_IMAG)  # type: ignore[attr-defined]
 
 
 @composite("view_as_real(Tensor(a) self) -> Tensor(a)", method=False)
@@ -265,7 +286,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Any:
 
 @method
 def conj_physical_(input: Tensor) -> Tensor:
-    """The conjugate in place.
+    """The conjugate in place, element by element; real numbers stay what they are.
 
     >>> import flambeau as torch
     >>> z = torch.tensor([1 + 2j])

@@ -232,7 +232,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
 
 @method
 def logit_(input: Tensor, eps: float | None = None) -> Tensor:
-    """`logit` in place.
+    """`logit` in place, element by element: the log of `x / (1 - x)`.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([0.5, 0.9])
@@ -445,7 +445,14 @@ def _word(tensor: Tensor) -> str:
 
 @method
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
-    """`float_power` in place, for tensors of double precision."""
+    """`float_power` in place, for tensors of double precision.
+
+    The shape of `exponent`, if it is a tensor, broadcasts to that of this tensor.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1.0, 2.0], dtype=torch.float64).float_power_(2)
+    tensor([1., 4.], dtype=torch.float64)
+    """
     result = float_power.body(self, exponent)
     if self.dtype is not result.dtype:
         raise RuntimeError(f"the base given to float_power_ has dtype {_word(self)} but the "

@@ -273,7 +273,9 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 @shown("lift_fresh")
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None,
                requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """A copy of `data` with the type of this tensor.
+    """A copy of `data` (numbers, lists, an array) with the type and device of this tensor.
+
+    The shape is that of `data`. Of a tensor, `data.detach().clone()` is the copy to prefer.
 
     >>> import flambeau as torch
     >>> torch.ones(1, dtype=torch.float64).new_tensor([1, 2])

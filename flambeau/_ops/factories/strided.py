@@ -60,7 +60,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None,
                       layout: Any = None, device: Any = None, pin_memory: bool = False,
                       requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """An uninitialised tensor with strides of your choice and the type of this one.
+    """An uninitialised tensor with a size and strides of your choice and the type of this one.
 
     >>> import flambeau as torch
     >>> torch.ones(1).new_empty_strided((2, 3), (1, 2)).stride()

@@ -150,7 +150,8 @@ _inplace(
     "exponential_",
     {"lambd": 1.0},
     with_example(
-        "Overwrite with numbers from the exponential distribution with rate `lambd`.",
+        "Overwrite with numbers from the exponential distribution with rate `lambd`.\n\n"
+        "The shape stays.",
         "bool((torch.empty(100).exponential_(2.0) >= 0).all())",
         "True",
     ),
@@ -159,7 +160,7 @@ _inplace(
     "cauchy_",
     {"median": 0.0, "sigma": 1.0},
     with_example(
-        "Overwrite with numbers from the Cauchy distribution.",
+        "Overwrite with numbers from the Cauchy distribution; the shape stays.",
         "torch.empty(2, 3).cauchy_(median=1.0).shape",
         "torch.Size([2, 3])",
     ),
@@ -168,7 +169,7 @@ _inplace(
     "log_normal_",
     {"mean": 1.0, "std": 2.0},
     with_example(
-        "Overwrite with numbers whose logarithm is normal, with `mean` and `std`.",
+        "Overwrite with numbers whose logarithm is normal, with `mean` and `std`; the shape stays.",
         "bool((torch.empty(100).log_normal_() >= 0).all())",
         "True",
     ),
@@ -177,7 +178,8 @@ _inplace(
     "geometric_",
     {"p": REQUIRED},
     with_example(
-        "Overwrite with the number of trials until the first success, of probability `p` each.",
+        "Overwrite with the number of trials until the first success, of probability `p` each.\n\n"
+        "The shape stays.",
         "bool((torch.empty(100).geometric_(0.5) >= 1).all())",
         "True",
     ),
@@ -214,7 +216,10 @@ def _bounds(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
 
 @method
 def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
-    """Overwrite with integers: `random_()`, `random_(to)`, `random_(from, to)`, without `to`.
+    """Overwrite with integers, all equally likely; the shape stays.
+
+    `random_(to)` draws from 0 up to `to`, `random_(from, to)` from `from` on, both without `to`
+    itself; `random_()` draws whatever the type can hold exactly.
 
     >>> import flambeau as torch
     >>> x = torch.zeros(100).random_(3, 6)

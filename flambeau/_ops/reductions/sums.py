@@ -167,7 +167,11 @@ def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
     },
 )
 def sum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Any:
-    """The sum over all dims, or over those given. Integers add up in int64.
+    """The sum over all dims, or over those given. Integers and bools add up in int64.
+
+    dim: an int or several. They are gone from the shape, or of size 1 with `keepdim`; without
+        `dim` the result has the shape ().
+    dtype: what the elements are cast to first.
 
     >>> import flambeau as torch
     >>> torch.sum(torch.ones(2, 3), dim=0)

@@ -150,6 +150,9 @@ def _no_complex(data: np.ndarray, text: str) -> None:
 def sort(data: np.ndarray, dim: int, descending: bool, stable: bool | None) -> Any:
     """The elements in order along a dim, and where each was; always stable.
 
+    Gives `values` and `indices` (int64), both of the shape of `input`: `values` is what
+    `input.gather(dim, indices)` gives. NaN counts as the largest; equal elements keep their order.
+
     >>> import flambeau as torch
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
@@ -203,6 +206,9 @@ def msort(input: Any, *, out: Any = None) -> Any:
 )
 def topk(data: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """The `k` largest (or smallest) elements along a dim, in order, and their indices.
+
+    Gives `values` and `indices` (int64), both of the shape of `input` with size `k` at `dim`.
+    NaN counts as the largest. With `sorted=False` no order is promised.
 
     >>> import flambeau as torch
     >>> torch.topk(torch.tensor([1, 5, 3]), 2).values

@@ -271,6 +271,8 @@ def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Any:
     """This tensor with its rows compressed: what is not 0, or the entries of a sparse one.
 
+    The shape stays: (R, C), or (*, R, C) with as many entries in each matrix of the batch.
+
     >>> import flambeau as torch
     >>> torch.tensor([[0., 1.], [2., 0.]]).to_sparse_csr().col_indices()
     tensor([1, 0])
@@ -281,6 +283,8 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Any:
 @method
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Any:
     """This tensor with its columns compressed: what is not 0, or the entries of a sparse one.
+
+    The shape stays: (R, C), or (*, R, C) with as many entries in each matrix of the batch.
 
     >>> import flambeau as torch
     >>> torch.tensor([[0., 1.], [2., 0.]]).to_sparse_csc().row_indices()

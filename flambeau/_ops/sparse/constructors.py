@@ -263,7 +263,7 @@ for _name in ("_nnz", "_indices", "_values", "_dimI", "_dimV"):
 
 @method
 def to_sparse_coo(self: Tensor) -> SparseTensor:
-    """As `to_sparse()`.
+    """As `to_sparse()`: a sparse tensor of the same shape, with the places of what is not 0.
 
     >>> import flambeau as torch
     >>> torch.tensor([0.0, 3.0]).to_sparse_coo().values()
@@ -274,7 +274,7 @@ def to_sparse_coo(self: Tensor) -> SparseTensor:
 
 @method
 def sparse_mask(self: Tensor, mask: Any) -> SparseTensor:
-    """A sparse tensor with the places of `mask` and this tensor's values there.
+    """A sparse tensor with the places of `mask`, of the same shape, and this tensor's values there.
 
     >>> import flambeau as torch
     >>> mask = torch.tensor([0.0, 1.0]).to_sparse()
@@ -286,7 +286,9 @@ def sparse_mask(self: Tensor, mask: Any) -> SparseTensor:
 
 @method
 def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Of a sparse tensor. Raises NotImplementedError here: the tensor is not sparse.
+    """Give a sparse tensor another shape. Only for sparse ones: this one is not.
+
+    Raises NotImplementedError.
 
     >>> import flambeau as torch
     >>> try:

@@ -353,7 +353,12 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Any:
 
 
 def polygamma_method(self: Tensor, n: int) -> Any:
-    """The n-th derivative of `digamma`."""
+    """The n-th derivative of `digamma`, element by element.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1.0]).polygamma(1)
+    tensor([1.6449])
+    """
     return polygamma.body(n, self)
 
 
@@ -363,7 +368,12 @@ Tensor.polygamma = polygamma_method  # type: ignore[attr-defined]
 
 @method
 def polygamma_(self: Tensor, n: int) -> Tensor:
-    """`polygamma` in place."""
+    """`polygamma` in place, element by element.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1.0]).polygamma_(1)
+    tensor([1.6449])
+    """
     _check_order(n)
     return get_inplace("_polygamma")(self, n)  # type: ignore[no-any-return]
 

@@ -26,6 +26,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import settings
 from flambeau._core.device import Cuda
+from flambeau._core.settings import PACKAGE, users_level
 from flambeau._ops.table import dispatch
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Op
@@ -161,7 +162,7 @@ def _tell(values: tuple[Any, ...]) -> None:
             "This processor has no instructions for products of bfloat16: under autocast they are "
             "computed in float32 and rounded, which saves memory, but no time.",
             SlowPrecision,
-            stacklevel=2,
+            stacklevel=users_level(ours=PACKAGE),
         )
 
 

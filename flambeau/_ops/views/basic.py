@@ -173,7 +173,11 @@ def inverse_permutation(dims: Sequence[int]) -> list[int]:
     },
 )
 def view_(data: np.ndarray, size: Sequence[int]) -> np.ndarray:
-    """The same elements in another shape, without a copy.
+    """The same elements in another shape, without a copy: what is written to one is seen in both.
+
+    One size may be -1: it is computed from the others. Called with a dtype, the same bytes in
+    another type. Raises RuntimeError where strides do not allow it (after `t`, for one), and
+    `reshape` copies.
 
     >>> import flambeau as torch
     >>> torch.arange(6).view(2, -1)

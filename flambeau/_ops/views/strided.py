@@ -269,6 +269,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
          stride: Any = None) -> Tensor:  # fmt: skip
     """Make this tensor look at the memory of a tensor or storage; without one, at nothing.
 
+    A tensor gives its shape, too; with a storage, `size`, `stride` and `storage_offset` say which.
+
     >>> import flambeau as torch
     >>> x = torch.zeros(2)
     >>> x.set_(torch.ones(3))

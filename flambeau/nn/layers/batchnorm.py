@@ -164,7 +164,17 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalization of (N, C, H, W).
+    """Mean 0 and variance 1 for each channel of (N, C, H, W), then weight and bias of shape (C,).
+
+    num_features: C.
+    eps: what is added to the variance before its root.
+    momentum: the share of the new batch in `running_mean` and `running_var`; None takes the mean
+        of all batches.
+    affine: whether there are weight and bias.
+    track_running_stats: whether running statistics are kept.
+
+    In training the batch's own mean and variance are used, and the running ones brought up to
+    date; after `eval()` the running ones are used. The shape stays.
 
     >>> import flambeau as torch
     >>> norm = torch.nn.BatchNorm2d(3)

@@ -192,6 +192,18 @@ class _Conv(_ConvNd):
 class Conv1d(_Conv):
     """Cross-correlation over (N, C_in, L) or (C_in, L); weight (out, in / groups, k).
 
+    in_channels, out_channels: C_in, and how many filters there are.
+    kernel_size: how many places a filter spans.
+    stride: steps from one place to the next.
+    padding: what is added on both sides, or "same", or "valid" (none).
+    dilation: the distance of the places that a filter reads.
+    groups: into how many parts channels are split, each with filters of its own.
+    bias: whether a number is added for each filter.
+    padding_mode: what is added: "zeros", "reflect", "replicate" or "circular".
+
+    Gives (N, C_out, L') or (C_out, L'). A size n becomes
+    floor((n + 2·padding - dilation·(kernel_size - 1) - 1) / stride + 1).
+
     >>> import flambeau as torch
     >>> torch.nn.Conv1d(4, 6, 3, padding=1)(torch.ones(2, 4, 10)).shape
     torch.Size([2, 6, 10])
@@ -212,6 +224,18 @@ class Conv1d(_Conv):
 
 class Conv2d(_Conv):
     """Cross-correlation over (N, C_in, H, W) or (C_in, H, W); weight (out, in / groups, kh, kw).
+
+    in_channels, out_channels: C_in, and how many filters there are.
+    kernel_size: how many places a filter spans: an int, or one for each dim.
+    stride: steps from one place to the next.
+    padding: what is added on both sides, or "same", or "valid" (none).
+    dilation: the distance of the places that a filter reads.
+    groups: into how many parts channels are split, each with filters of its own.
+    bias: whether a number is added for each filter.
+    padding_mode: what is added: "zeros", "reflect", "replicate" or "circular".
+
+    Gives (N, C_out, H', W') or (C_out, H', W'). A size n becomes
+    floor((n + 2·padding - dilation·(kernel_size - 1) - 1) / stride + 1).
 
     >>> import flambeau as torch
     >>> torch.nn.Conv2d(3, 8, 3, stride=2, padding=1)(torch.ones(2, 3, 16, 16)).shape

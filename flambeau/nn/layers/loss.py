@@ -335,6 +335,14 @@ class HuberLoss(_Loss):
 class CrossEntropyLoss(_WeightedLoss):
     """-log softmax(input)[target] for scores (N, C, *) and classes (N, *) or probabilities.
 
+    The scores are taken as they are, without a softmax before; one example is (C,) with a class
+    of shape (). Probabilities have the scores' shape and a floating-point type.
+
+    weight: a factor for each class, of shape (C,).
+    ignore_index: the class whose places count nothing.
+    reduction: "mean", a number, weighted; "sum", a number; "none", the shape of the classes.
+    label_smoothing: the share, from 0 to 1, that is spread evenly over all classes.
+
     >>> import flambeau as torch
     >>> torch.nn.CrossEntropyLoss()(torch.zeros(3, 4), torch.tensor([0, 1, 2]))
     tensor(1.3863)

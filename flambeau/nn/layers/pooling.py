@@ -71,6 +71,16 @@ class MaxPool1d(_MaxPoolNd):
 class MaxPool2d(_MaxPoolNd):
     """The largest value of each window of (N, C, H, W) or (C, H, W).
 
+    kernel_size: the window, an int or one for each dim.
+    stride: steps between windows; None takes `kernel_size`.
+    padding: places on both sides that count as the lowest number.
+    dilation: the distance of the places that a window reads.
+    return_indices: also where each value was, for `MaxUnpool2d`.
+    ceil_mode: whether a window may reach over the edge.
+
+    Gives (N, C, H', W') or (C, H', W'), with floor((n + 2·padding - dilation·(kernel_size - 1) - 1)
+    / stride + 1) for each of the sizes n; ceil instead of floor with `ceil_mode`.
+
     >>> import flambeau as torch
     >>> torch.nn.MaxPool2d(2)(torch.ones(1, 3, 8, 8)).shape
     torch.Size([1, 3, 4, 4])

@@ -177,3 +177,15 @@ def test_one_cast_is_kept_for_a_weight() -> None:
             assert (weight @ weight).dtype is torch.bfloat16
             torch.clear_autocast_cache()
             assert (x @ weight).dtype is torch.float16
+
+
+def test_slow_precision_names_the_line_of_the_program(monkeypatch):
+    from flambeau._ops.products import tiles
+    from flambeau._ops.table import autocast
+
+    monkeypatch.setattr(autocast.Told, "done", False)
+    monkeypatch.setattr(tiles, "bfloat16_dots", lambda: False)
+    layer, x = torch.nn.Linear(256, 4), torch.ones(256, 256)
+    with torch.autocast("cpu"), pytest.warns(autocast.SlowPrecision) as warned:
+        layer(x)
+    assert [warning.filename for warning in warned] == [__file__]
