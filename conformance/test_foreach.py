@@ -90,6 +90,21 @@ def test_gradients(name: str) -> None:
     compare(scenario, rtol=1e-4)
 
 
+def test_sums_of_powers_have_no_gradient() -> None:
+    """The results learn, and say in backward that there is no formula."""
+
+    def scenario(module: Any) -> Any:
+        leaf = module.tensor([1.0, 2.0], requires_grad=True)
+        (result,) = module._foreach_powsum([leaf], 2)
+        try:
+            result.backward()
+        except RuntimeError as error:
+            return result, result.requires_grad, str(error)
+        return result
+
+    compare(scenario)
+
+
 def test_lists_are_kept() -> None:
     """Forms in place give back the list that they got."""
     tensors = [flambeau.ones(2), flambeau.ones(3)]

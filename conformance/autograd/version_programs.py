@@ -19,6 +19,7 @@ START = (
     "k = t.tensor([[1., .5, .75], [.25, 2., 1.5]], requires_grad=True)",
     "c = t.tensor([[.5, 2., 1.], [.75, .25, 1.5]])",
 )
+# Signs are taken of numbers: which one a NaN has depends on the processor and the type.
 # Not `logsigmoid`: PyTorch keeps exp(-|x|) beside x, which no write to x reaches.
 UNARY = (
     "{a}.exp()", "{a}.tanh()", "{a}.sigmoid()", "{a}.abs().sqrt()", "{a}.reciprocal()",
@@ -51,7 +52,7 @@ BINARY = (
     "{a} * {b}.sum()", "t.nn.functional.kl_div({a}, {b})",
     "t.nn.functional.binary_cross_entropy_with_logits({a}, {b})", "t.xlogy({a}, {b})",
     "t.nn.functional.smooth_l1_loss({a}, {b}.expand_as({a}))", "Product.apply({a}, {b})",
-    "t.copysign({a}, {b})",
+    "t.copysign({a}, {b}.nan_to_num())",
 )  # fmt: skip
 VIEWS = (
     "{a}[0]", "{a}[:, 1:]", "{a}.T", "{a}.view(-1)", "{a}.unbind(0)[1]", "{a}.split(1)[0]",
@@ -92,7 +93,7 @@ WRITES = (
     "t.relu({a}.data.clone()).copy_({a})", "t.cat([{a}.data.clone()], out={a})", "{a}.erfinv_()",
     "{a}.reciprocal_()", "{a}.clamp_min_(.5)", "{a}.floor_()", "{a}.sin_()",
     "t.nn.functional.silu({a}, inplace=True)", "t.nn.functional.hardtanh_({a})", "{a}.atan_()",
-    "{a}.addcdiv_({b}.clone(), c)", "{a}.copysign_({b}.clone())", "{a}.xlogy_({b}.clone())",
+    "{a}.addcdiv_({b}.clone(), c)", "{a}.copysign_({b}.nan_to_num())", "{a}.xlogy_({b}.clone())",
     "t.nn.functional.normalize({a}.data.clone(), out={a})", "{a}.fmod_(2)", "Dirty.apply({a})",
     "t.unbind({a})[0][0].fill_(1.)", "b.logical_not_()", "i.zero_()", "j.zero_()", "c.mul_(2)",
     "c[0] = 1.", "h.data.add_(1)", "t.tanh({a}.data.clone(), out={a})",

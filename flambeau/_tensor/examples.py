@@ -58,3 +58,9 @@ def numbers_under(data: np.ndarray) -> np.ndarray:
     if isinstance(data, DeviceArray):
         return to_host(data)
     return zeros_of(data) if data.__class__ is Meta else data
+
+
+def without_zeros(data: np.ndarray) -> bool:
+    """Whether there are numbers to be seen, and none is 0: formulas that divide ask so."""
+    numbers = numbers_under(data)
+    return not isinstance(numbers, Numberless) and bool((numbers != 0).all())

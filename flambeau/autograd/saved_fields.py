@@ -193,6 +193,8 @@ def _shown(kind: str, node: Any, position: int) -> Any:
     value = node.values[position]
     if isinstance(value, list):
         value = tuple(value)
+    if kind == "float" and isinstance(value, int):
+        return float(value)
     if not kind.startswith("int"):
         return value
     repeats = REPEATED.match(kind)
@@ -209,7 +211,10 @@ def _unsigned(value: Any) -> Any:
 
 
 def _tensor(node: Node, position: int) -> Tensor | None:
-    """A saved tensor; of a number, which many nodes share, a copy."""
+    """A saved tensor; of a number, which many nodes share, a copy. What was None is so once all is
+    freed."""
+    if node.saved is None and node.versions[position] is None:
+        return None
     found: Tensor | None = unpack(node, position)
     kept = node.saved[position]
     if type(kept) in (SavedResult, SavedOfView) and found is not None:

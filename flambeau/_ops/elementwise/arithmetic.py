@@ -385,7 +385,7 @@ add_primitive("inverse", _inverse, floats=np.reciprocal)
 
 @pointwise("square(Tensor self) -> Tensor",
            sparse_entries="distinct", regular=True, fused=True, out_writer="pow",
-           label="pow", node="PowBackward0", promote="int", backward={
+           label="pow", node="PowBackward0", promote="int", saved_facts={"exponent": 2}, backward={
     "self": lambda grad, self: grad * conj(2 * (ops.pow(self, 1) if modes.grad.enabled else self)),
 })  # fmt: skip
 def square(self: Any) -> Any:

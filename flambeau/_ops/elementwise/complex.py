@@ -33,7 +33,12 @@ def real_part(data: np.ndarray) -> np.ndarray:
     return parts.real_part(data)
 
 
-@view("_imag(Tensor(a) self) -> Tensor(a)", node="SelectBackward0", method=False, backward={
+@view("_imag(Tensor(a) self) -> Tensor(a)", node="SelectBackward0", method=False,
+      also_saved=("self_shape",), saved_names={"self_shape": None}, saved_facts={
+    "dim": lambda values: len(values["self_shape"]),
+    "index": 1,
+    "self_sym_sizes": lambda values: (*values["self_shape"], 2),
+}, backward={
     "self": lambda grad: _pair(ops.zeros_like(grad), grad),
 })  # fmt: skip
 def imaginary_part(data: np.ndarray) -> np.ndarray:
@@ -375,7 +380,7 @@ add_primitive("from_polar", _from_polar)
 
 
 @pointwise("_complex(Tensor real, Tensor imag) -> Tensor",
-           out_writer="complex", node="ComplexBackward0",
+           out_writer="complex", node="ComplexBackward0", also_saved=("real", "imag"),
            aten=lambda *parts: InAten("complex", parts),
            dtypes="float16 float32 float64", inplace=False, numbers="none", method=False, backward={
     "real": lambda grad: ops.real(grad),

@@ -121,6 +121,7 @@ def _inner_weights(tensor: Any, dim: int, size: int, factor: float) -> Any:
 
 @kernel("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
         method=False, node="FftR2CBackward0", saved_names={"self_shape": None},
+        also_saved=("self",),
         backward={"self": _real_backward})  # fmt: skip
 def _fft_r2c(data: Array, dim: Any, normalization: int, onesided: bool) -> Array:
     """Real to complex over some dims; `onesided` keeps size // 2 + 1 values of the last one."""

@@ -21,6 +21,7 @@ from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import get
 from flambeau._ops.table.op import BY_NAME, Op, composite
 from flambeau._ops.table.schema import REQUIRED
+from flambeau._ops.table.unformulated import recorded
 from flambeau._tensor.tensor import Tensor
 
 Arguments = tuple[Any, ...]
@@ -310,11 +311,13 @@ def sums_of_powers(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
     if isinstance(ord, complex):
         raise RuntimeError("value cannot be converted to type double without overflow")
     power, total, size = get("pow"), get("sum"), get("abs")
-    given = [tensor if dtype is None else tensor.to(dtype) for tensor in self]
+    unlearning = [tensor.detach() for tensor in self]
+    given = [tensor if dtype is None else tensor.to(dtype) for tensor in unlearning]
     for tensor in given:
         if not (tensor.is_floating_point() or tensor.is_complex()):
             raise NotImplementedError("\"powsum_cpu\" not implemented for 'Long'")
-    return tuple([total(power(size(tensor), ord)) for tensor in given])
+    sums = tuple([total(power(size(tensor), ord)) for tensor in given])
+    return recorded(sums, self, "_foreach_powsum")
 
 
 @listed("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]")

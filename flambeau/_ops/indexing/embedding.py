@@ -20,6 +20,7 @@ from flambeau._tensor.bits import writes
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 from flambeau.autograd.history import bump, check_inplace
+from flambeau.autograd.saved_fields import OfInput
 
 
 def _check_types(indices: np.ndarray, name: str) -> None:
@@ -67,6 +68,8 @@ def _embedding_gradient(grad: Any, indices: Any, weight_shape: Any, padding_idx:
     device_check="_index_select",
     batch=(None, 0),
     method=False,
+    saved_names={"weight_shape": None},
+    saved_facts={"weight_sym_argsize_0": OfInput("weight", 0)},
     backward={"weight": _embedding_gradient},
 )
 def embedding(weight: np.ndarray, indices: np.ndarray, padding_idx: int, scale_grad_by_freq: bool,

@@ -238,6 +238,7 @@ def _wrapped(indices: Tensor, size: int) -> Tensor:
 
 @kernel(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
+    also_saved=("self",),
     saved_names={"self_shape": None, "self_dtype": None},
     shape="unknown",
     out=True,

@@ -84,6 +84,7 @@ def _sizes_without(dim: int, data: np.ndarray) -> tuple[int, ...]:
 
 
 DIMS_OF_SOURCE: dict[str, Any] = {
+    "also_saved": ("source",),
     "saved_names": {"source_shape": None},
     "saved_facts": {"source_dim": lambda values: len(values["source_shape"])},
 }
@@ -301,6 +302,7 @@ def _warn_beta() -> None:
 
 @writer(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    also_saved=("source",),
     saved_names={"source_shape": None},
     nondeterministic="put_",
     backward={

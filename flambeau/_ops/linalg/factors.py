@@ -478,6 +478,7 @@ def _householder_backward(grad: Any, input: Any, tau: Any) -> Any:
 
 @kernel(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
+    also_saved=("result",),
     batch=(2, 1), autocast="cpu=float32",
     namespace="linalg",
     public="householder_product",
@@ -541,6 +542,7 @@ def _ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool,
     out=True,
     out_type="torch.ormqr: Expected input and result to have the same dtype, but input has dtype"
     "{want} and result has dtype {have}",
+    also_saved=("result",),
     backward={("self", "input2", "input3"): _ormqr_backward},
 )
 def ormqr(a: np.ndarray, tau: np.ndarray, other: np.ndarray, left: bool,

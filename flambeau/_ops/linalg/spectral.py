@@ -111,7 +111,9 @@ def _with_diagonal(matrix: Any, diagonal: Any) -> Any:
     namespace="linalg",
     public="svd",
     out=True,
-    also_saved=("full_matrices",),
+    also_saved=("full_matrices", "S_shape"),
+    saved_names={"S_shape": None},
+    saved_facts={"S_sym_argsize_minus_1": lambda values: values["S_shape"][-1]},
     backward={"A": _svd_backward},
 )
 def linalg_svd(a: np.ndarray, full_matrices: bool, driver: str | None) -> tuple[np.ndarray, ...]:

@@ -407,6 +407,7 @@ def _old_triangular_backward(grads: Any, A: Any, solution: Any, upper: bool, tra
     batch=(2, 2),
     autocast="cpu=float32",
     out=True,
+    also_saved=("self",),
     backward={("self", "A"): _old_triangular_backward},
 )
 def triangular_solve(b: np.ndarray, a: np.ndarray, upper: bool, transpose: bool,
@@ -555,6 +556,8 @@ def _cholesky_solve_backward(grad: Any, input2: Any, result: Any, upper: bool,
     autocast="cpu=float32",
     out=True,
     out_type=castable("cholesky_solve"),
+    also_saved=("self",),
+    saved_for={"self": "input2"},
     backward={("self", "input2"): _cholesky_solve_backward},
 )
 def cholesky_solve(b: np.ndarray, factor: np.ndarray, upper: bool) -> np.ndarray:

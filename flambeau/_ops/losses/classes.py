@@ -365,7 +365,7 @@ def _cross_entropy_row(name: str, node: str, likelihood: str) -> None:
            decomposition=partial(_cross_entropy_parts, likelihood),
            device_check=f"{likelihood}_forward",
            nondeterministic=UNSETTLED if name.endswith("2d") else "",
-           backward={"self": _cross_entropy_gradient},
+           saved_names={"result1": None}, backward={"self": _cross_entropy_gradient},
     )(_cross_entropy)  # fmt: skip
 
 

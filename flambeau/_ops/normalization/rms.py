@@ -65,6 +65,7 @@ def _rms_parts(input: Any, normalized_shape: Any, weight: Any, eps: float | None
     method=False,
     function=False,
     node="MulBackward0",
+    saved_names=dict.fromkeys(("input", "weight", "result1", "normalized_shape", "eps")),
     nondifferentiable=("result1",),
     backward={("input", "weight"): _rms_gradients},
     decomposition=_rms_parts,

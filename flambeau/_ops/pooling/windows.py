@@ -350,6 +350,13 @@ def _avg_windows(name: str, spatial: int, shape: Ints, kernel_size: Any, stride:
     return *numbers, output[-spatial:]
 
 
+def _told_stride(stride: Any, spatial: int) -> tuple[int, ...]:
+    """A stride as users see it: an empty one where none was given."""
+    if stride is None:
+        return ()
+    return (stride,) * spatial if isinstance(stride, int) else tuple(stride)
+
+
 def _avg_pool_rows(spatial: int) -> None:
     name = f"avg_pool{spatial}d"
     node = f"AvgPool{spatial}DBackward0"
@@ -359,7 +366,8 @@ def _avg_pool_rows(spatial: int) -> None:
 
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
             batch=Folded(spatial + 1), node=node, method=False, function=False, builtin=True,
-            out=True, out_type=EXACT, saved_names={"self_shape": None},
+            out=True, out_type=EXACT, saved_names={"self_shape": None}, saved_facts={
+                "stride": lambda values: _told_stride(values["stride"], spatial)},
             autocast=precision(spatial), backward={
         "self": lambda grad, self, self_shape, kernel_size, stride, padding, ceil_mode,
         count_include_pad, divisor_override: beside(getattr(ops, f"_{name}_backward")(

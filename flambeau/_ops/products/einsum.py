@@ -257,7 +257,12 @@ class _Contraction:
             tensor, labels = _product(pair, tensor, right)
         order = [labels.index(label) for label in self.output if label in labels]
         untouched = tensor is self.operands[0]  # of which the result is a view
-        return tensor.permute(order) if untouched or order != [*range(len(order))] else tensor
+        permuted = untouched or order != [*range(len(order))]
+        tensor = tensor.permute(order) if permuted else tensor
+        summed = len(self.operands) > 1 and not self.sizes.keys() <= {*self.output}
+        if summed and (permuted or tensor._root is None):
+            return tensor.view(tensor._data.shape)
+        return tensor
 
     def _needed_after(self, position: int) -> set[Any]:
         rest = {label for labels in self.labels[position + 1 :] for label in labels}
@@ -268,10 +273,8 @@ class _Contraction:
         lonely = [label for label in labels if label not in needed]
         if not lonely:
             return tensor, labels
-        kept = _arranged([label for label in labels if label in needed], self.output)
-        order = _order(labels, [*kept, *lonely])
-        tensor = tensor if order is None else tensor.permute(order)
-        return ops.sum(tensor, list(range(len(kept), len(labels)))), kept
+        kept = [label for label in labels if label in needed]
+        return _summed(tensor, labels, kept, lonely, self.output)
 
 
 def _check_count(position: int, labels: list[str], operand: Any) -> None:
@@ -326,8 +329,8 @@ def _product(pair: _Pair, left: Any, right: Any) -> tuple[Any, list[Any]]:
         return _broadcast_product(pair, left, right)
     broadcast = _broadcast_within(pair, left, right)
     if broadcast:
-        left, right = _without(left, pair.left, broadcast), _without(right, pair.right, broadcast)
-        one, other = ([n for n in each if n not in broadcast] for each in (pair.left, pair.right))
+        left, one = _without(left, pair.left, broadcast, pair.output)
+        right, other = _without(right, pair.right, broadcast, pair.output)
         return _product(_Pair(one, other, pair.output, pair.needed), left, right)
     left, right = (
         _matched(left, pair.left, right, pair.right, pair.needed),
@@ -346,12 +349,24 @@ def _broadcast_within(pair: _Pair, left: Any, right: Any) -> list[Any]:
     return [label for label in pair.inner if 1 in (one[label], other[label])]
 
 
-def _without(tensor: Any, labels: list[Any], dropped: list[Any]) -> Any:
-    """The sum over some labels."""
+def _without(tensor: Any, labels: list[Any], dropped: list[Any],
+             output: list[Any]) -> tuple[Any, list[Any]]:  # fmt: skip
+    """The sum over some labels, and the labels of it."""
     dims = [d for d, label in enumerate(labels) if label in dropped]
+    kept = [label for label in labels if label not in dropped]
     if all(tensor._data.shape[d] == 1 for d in dims):
-        return ops.squeeze(tensor, dims)
-    return ops.sum(tensor, dims)
+        return ops.squeeze(tensor, dims), kept
+    return _summed(tensor, labels, kept, dropped, output)
+
+
+def _summed(tensor: Any, labels: list[Any], kept: list[Any], dropped: list[Any],
+            output: list[Any]) -> tuple[Any, list[Any]]:  # fmt: skip
+    """The sum over dropped labels, of a tensor that has the kept ones in the order of the result,
+    so that the sum lies in memory in that order."""
+    kept = _arranged(kept, output)
+    order = _order(labels, [*kept, *dropped])
+    tensor = tensor if order is None else tensor.permute(order)
+    return ops.sum(tensor, list(range(len(kept), len(labels)))), kept
 
 
 def _sizes(tensor: Any, labels: list[Any]) -> dict[Any, int]:
@@ -380,11 +395,14 @@ def _matched(tensor: Any, labels: list[Any], other: Any, other_labels: list[Any]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A product of two operands: how each is permuted and shaped, and the result after it."""
+    """A product of two operands: how each is permuted and shaped, and the result after it, which is
+    a view whether it is permuted (`order`, with the shape before that) or not."""
 
     left: tuple[Any, Any]
     right: tuple[Any, Any]
-    result: tuple[Any, Any]
+    order: tuple[int, ...] | None
+    unordered: list[int]
+    shape: list[int]
     batched: bool
     turned: bool
 
@@ -399,9 +417,9 @@ class _Plan:
         right = right if order is None else ops.permute(right, order)
         right = right if shape is None else right.reshape(shape)
         product = ops.bmm(left, right) if self.batched else ops.mm(left, right)
-        order, shape = self.result
-        product = product if shape is None else product.reshape(shape)
-        return product if order is None else ops.permute(product, order)
+        if self.order is not None:
+            product = ops.permute(product.view(self.unordered), self.order)
+        return product.view(self.shape)
 
 
 PLANS: dict[Any, _Plan] = {}
@@ -432,11 +450,12 @@ def _remember(equation: str, contraction: _Contraction, operands: list[Any]) -> 
     order = _order(whole, output)
     groups = [[sizes[label] for label in labels] for labels in (batch, rows, columns)]
     result = [n for group in groups for n in group]
-    flat = [math.prod(group) for group in groups[0 if batch else 1 :]]
     PLANS[equation, shapes[0], shapes[1]] = _Plan(
         _operand_plan(pair.left, (batch, rows, pair.inner), sizes),
         _operand_plan(pair.right, (batch, pair.inner, columns), sizes),
-        (order, None if flat == result else result),
+        order,
+        result,
+        [sizes[label] for label in output],
         bool(batch),
         turned,
     )
@@ -481,9 +500,8 @@ def _broadcast_product(pair: _Pair, left: Any, right: Any) -> tuple[Any, list[An
 
 
 def _aligned(tensor: Any, own: list[Any], labels: list[Any]) -> Any:
-    order = [own.index(label) for label in labels if label in own]
-    tensor = tensor.permute(order) if order != [*range(len(order))] else tensor
-    for position, label in enumerate(labels):
-        if label not in own:
-            tensor = tensor.unsqueeze(position)
-    return tensor
+    missing = [label for label in labels if label not in own]
+    for _ in missing:
+        tensor = tensor.unsqueeze(-1)
+    order = _order([*own, *missing], labels)
+    return tensor if order is None else tensor.permute(order)

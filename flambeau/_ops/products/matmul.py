@@ -380,6 +380,9 @@ def addmv_types(*arrays: np.ndarray) -> RuntimeError:
     batch=examples.vector_matrix,
     factors=("self", "mat"),
     node="SqueezeBackward4",
+    also_saved=("result_shape",),
+    saved_names={"self": None, "mat": None, "result_shape": None},
+    saved_facts={"dim": 0, "self_sym_sizes": lambda values: (1, *values["result_shape"])},
     method=False,
     function=False,
     autocast="lower",
@@ -514,8 +517,26 @@ def _of_right(grad: Any, self: Any, other_shape: Any) -> Any:
     return ops._transposed_mv(grad.reshape(-1), conj(_rows(self)))
 
 
+def _product_sizes(values: dict[str, Any]) -> tuple[int, ...]:
+    """What torch's product of rows, or of a list of matrices, has for sizes before it is shaped."""
+    sizes, dims = values["result_shape"], len(values["other_shape"])
+    if dims == 1:
+        return (math.prod(sizes),)
+    kept = 1 if dims == 2 else 2
+    return (math.prod(sizes[:-kept]), *sizes[-kept:])
+
+
+AS_SHAPED: dict[str, Any] = {
+    "also_saved": ("result_shape",),
+    "saved_names": dict.fromkeys(("self", "other", "other_shape", "result_shape")),
+    "saved_facts": {"self_sym_sizes": _product_sizes},
+}
+"""What users see of a product whose last step, to them, gives it its shape."""
+
+
 @kernel(
     "_matmul(Tensor self, Tensor other) -> Tensor",
+    **AS_SHAPED,
     batch=(2, 2),
     factors=("self", "other"),
     node="UnsafeViewBackward0",
@@ -540,7 +561,7 @@ def matmul_nd(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 # Where torch multiplies with `mv`, to which autocast has nothing to say on the CPU.
 kernel("_matmul_as_mv(Tensor self, Tensor other) -> Tensor",
-       batch=examples.matrix_vector, node="UnsafeViewBackward0",
+       **AS_SHAPED, batch=examples.matrix_vector, node="UnsafeViewBackward0",
        method=False, function=False, autocast="cuda=lower", factors=("self", "other"),
        decomposition=decompositions.matmul, backward=matmul_nd.backward)(
     matmul_nd.body)  # fmt: skip

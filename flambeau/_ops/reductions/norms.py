@@ -297,7 +297,7 @@ def linalg_norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = Fa
         dims = (-2, -1) if dims is None else dims
         result = ops.linalg.matrix_norm(input, ord, dims, keepdim, dtype=dtype)
     else:
-        order = 2 if ord is None else ord
+        order = 2.0 if ord is None else ord
         result = ops.linalg.vector_norm(input, order, dims, keepdim, dtype=dtype)
     return write(linalg_norm, out, result)
 

@@ -23,7 +23,7 @@ from flambeau._ops.table.outputs import NANSUM, TRUTH
 from flambeau._ops.table.pointwise import LETTER
 from flambeau._ops.views.geometry import is_plain
 from flambeau._runtime import choice, cpu
-from flambeau._tensor.examples import numbers_under
+from flambeau._tensor.examples import without_zeros
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT64, UINT8, BOOL = np.dtype(np.int64), np.dtype(np.uint8), np.dtype(np.bool_)
@@ -427,7 +427,7 @@ def prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) ->
     if not self._data.ndim:
         return grad
     self = self.to(grad.dtype)
-    if (numbers_under(self._data) != 0).all():
+    if without_zeros(self._data):
         if dim is not None:
             grad = restore_dims(grad, self._data.ndim, dim, keepdim)
             result = restore_dims(result, self._data.ndim, dim, keepdim)

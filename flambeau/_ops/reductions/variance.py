@@ -89,12 +89,18 @@ def _in_aten(name: str, self: Any, dim: Any = None, correction: Any = None,
     return InAten(name, (self, dims), {"correction": correction, **told})
 
 
+CORRECTION = {
+    "correction": lambda values: 1 if values["correction"] is None else values["correction"]
+}
+"""What users see of it: the number that it stands for."""
+
 _PARAMETERS = "Tensor self, int[1]? dim=None, Scalar? correction=None, bool keepdim=False"
 
 
 @reduction(
     f"_var({_PARAMETERS}) -> Tensor",
     node="VarBackward0",
+    saved_facts=CORRECTION,
     aten=partial(_in_aten, "var"),
     method=False,
     out=False,
@@ -109,6 +115,7 @@ def var_kernel(data: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> np
 @reduction(
     f"_std({_PARAMETERS}) -> Tensor",
     node="StdBackward0",
+    saved_facts=CORRECTION,
     aten=partial(_in_aten, "std"),
     method=False,
     out=False,
@@ -143,6 +150,7 @@ def _std_mean_backward(given: Any, self: Any, result0: Any, dim: Any, correction
 @reduction(
     f"_var_mean({_PARAMETERS}) -> (Tensor, Tensor)",
     node="VarMeanBackward0",
+    saved_facts=CORRECTION,
     aten=partial(_in_aten, "var_mean"),
     method=False,
     out=False,
@@ -157,6 +165,7 @@ def var_mean_kernel(data: np.ndarray, dim: Any, correction: Any, keepdim: bool) 
 @reduction(
     f"_std_mean({_PARAMETERS}) -> (Tensor, Tensor)",
     node="StdMeanBackward0",
+    saved_facts=CORRECTION,
     aten=partial(_in_aten, "std_mean"),
     method=False,
     out=False,

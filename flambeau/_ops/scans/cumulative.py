@@ -32,7 +32,7 @@ from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import SCALAR
 from flambeau._ops.table.pointwise import LIMIT, wants_grad
 from flambeau._runtime import choice, cpu
-from flambeau._tensor.examples import numbers_under
+from flambeau._tensor.examples import without_zeros
 from flambeau._tensor.tensor import Tensor, wrap
 
 
@@ -104,7 +104,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     """
     if not self._data.size or not self._data.ndim or self._data.shape[dim] == 1:
         return grad
-    if (numbers_under(self._data) != 0).all():
+    if without_zeros(self._data):
         return reverse_cumsum(grad * conj(result), dim) / conj(self)
     grads, factors = ops.unbind(grad, dim), ops.unbind(conj(self), dim)
     sums = [grads[-1]]
@@ -112,7 +112,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
         sums.append(gradient + factor * sums[-1])
     length = len(grads)
     one = ops.ones_like(self.narrow(dim, 0, 1))
-    before = ops.cat([one, result.narrow(dim, 0, length - 1)], dim)
+    before = ops.cumprod(ops.cat([one, self.narrow(dim, 0, length - 1)], dim), dim)
     return conj(before) * ops.stack(sums[::-1], dim)
 
 

@@ -180,6 +180,9 @@ def _register() -> None:
         pointwise(f"special_{name}(Tensor self) -> Tensor", public=name, label=f"{name}_cpu",
                   dtypes=SINGLE_DOUBLE if name in NOT_HALF else "bool int float", node=node,
                   out_writer="copy_" if name == "ndtr" else "",
+                  saved_names={"self": None} if name == "ndtr" else {},
+                  saved_facts={"other": 0.5} if name == "ndtr" else {},
+                  also_saved=("result",) if name == "log_ndtr" else (),
                   backward={"self": formula}, **special)(_unary(name, text))  # fmt: skip
     for name, text in BARE_ROWS.items():
         pointwise(f"special_{name}(Tensor self) -> Tensor", public=name, label=f"{name}_cpu",

@@ -90,7 +90,8 @@ class Plan:
         for formula in self.formulas:
             for name in formula.names:
                 self._classify(name, formula)
-        self.values += [name for name in op.also_saved if name not in self.values]
+        for name in op.also_saved:
+            self._classify_shown(name)
         # torch's order, which decides of which changed tensor the error speaks
         self.saved = dict(sorted(self.saved.items(), key=lambda s: (s[0] in self.results, s[0])))
 
@@ -101,6 +102,20 @@ class Plan:
         if is_result or (name in self.arguments and self.arguments[name].is_tensor):
             self.saved[name] = self._condition(name, formula)
         elif name not in self.values:
+            self.values.append(name)
+
+    def _classify_shown(self, name: str) -> None:
+        """What no formula needs, but is kept as PyTorch keeps it: a tensor while its own gradient
+        is wanted, or the one that `saved_for` names."""
+        is_tensor = name in self.arguments and self.arguments[name].is_tensor
+        if name in self.saved or name in self.values:
+            return
+        if name in self.results:
+            self.saved[name] = "True"
+        elif is_tensor:
+            target = self.op.saved_for.get(name, name)
+            self.saved[name] = self.has_edge(target) if target in self.edges else "True"
+        else:
             self.values.append(name)
 
     def _condition(self, name: str, formula: Formula) -> str:
@@ -279,7 +294,7 @@ def _node_text(plan: Plan, inplace: bool) -> list[str]:
             version += " + 1"
         always = condition == "True"
         saved.append(text if always else f"({text}) if {condition} else None")
-        versions.append(version if always else f"({version}) if {condition} else 0")
+        versions.append(version if always else f"({version}) if {condition} else None")
     edges = [f"*{e}" if plan.arguments[n].is_list else e for n, e in plan.edges.items()]
     metas = [f"*[meta(t) for t in {a.name}]" if a.is_list else _meta_text(a) for a in plan.targets]
     values = [_value_text(plan, name) for name in plan.values]
@@ -321,7 +336,8 @@ def _saving_text(plan: Plan, name: str) -> tuple[str, str]:
                 f"[0 if t is None else {_version('t')} for t in {name}]")  # fmt: skip
     kept = f"{name} if not watch.saving else save_input({name})"
     if argument.optional:
-        return (f"None if {name} is None else {kept}", f"0 if {name} is None else {_version(name)}")
+        version = f"None if {name} is None else {_version(name)}"
+        return f"None if {name} is None else {kept}", version
     return kept, _version(name)
 
 

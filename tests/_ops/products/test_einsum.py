@@ -64,3 +64,19 @@ def test_sublists():
 def test_errors(equation, message):
     with pytest.raises(RuntimeError, match=message):
         torch.einsum(equation, torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("equation", ["ij,jk->ik", "ij,jk->ki", "ij,jk->i"])
+@pytest.mark.parametrize("inner", [1, 3])
+def test_what_is_summed_is_a_view(equation, inner):
+    """As in PyTorch, where views of a product end a sum: writes to the result rewrite the base."""
+    a = torch.ones(2, inner, requires_grad=True)
+    for _ in range(2):
+        result = torch.einsum(equation, a, torch.ones(inner, 4))
+        assert result._is_view()
+        assert result.grad_fn.name() == "ViewBackward0"
+        saved = result.abs().sum()
+        result.clamp_(0.5, 1.0)
+        with pytest.raises(RuntimeError, match="which is output 0 of AsStrided, is at version 1"):
+            saved.backward()
+    assert not torch.einsum("ij,kj->ijk", a, a)._is_view()
