@@ -3,7 +3,7 @@
 import io
 
 import torch
-from ncps.torch import CfC, LTC
+from ncps.torch import LTC, CfC
 from ncps.wirings import AutoNCP
 
 torch.manual_seed(3)
