@@ -30,6 +30,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ._core.absent_modules import find_absent
+from ._core.class_homes import name_classes, restore_classes, table
 from ._core.missing import not_implemented_text
 
 if TYPE_CHECKING:
@@ -116,14 +117,41 @@ class _SpawnLoader(SourceFileLoader):
         _hand_on_to_children(module)
 
 
+class _NamingLoader(SourceFileLoader):
+    """Loads a module of ours whose classes then say that they are where PyTorch has them."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _name(module)
+
+
+def _name(module: ModuleType) -> None:
+    """Name the classes of a module, and let `inspect` find the modules that they name."""
+    name_classes(module)
+    homes = set(table()[module.__name__].values())
+    if any(home.startswith("torch.nn.modules.") for home in homes):
+        nn = sys.modules.get(f"{PACKAGE}.nn")
+        if hasattr(nn, "HOME"):  # it has been imported to its end
+            importlib.import_module(f"{PACKAGE}.nn.modules")
+    for home in homes:
+        found = sys.modules.get(_flambeau_name(home))
+        if found is not None:
+            sys.modules.setdefault(home, found)
+
+
 class TorchFinder(MetaPathFinder):
     """Answers for `torch`, its submodules and its distribution metadata."""
+
+    names_classes = True
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname == "multiprocessing.spawn":
-            return _spawn_spec(path)
+            return _with_loader(_SpawnLoader, fullname, path)
+        if fullname.startswith(_OURS):
+            named = self.names_classes and fullname in table()
+            return _with_loader(_NamingLoader, fullname, path) if named else None
         if _is_safetensors(fullname):
             return _stand_in_spec(fullname)
         if not _is_torch(fullname) and not _is_functorch(fullname):
@@ -146,6 +174,7 @@ class TorchFinder(MetaPathFinder):
 
 
 _FINDER = TorchFinder()
+_OURS = f"{PACKAGE}."
 _ALIASED = _is_torch, _is_functorch, _is_safetensors
 
 
@@ -154,8 +183,11 @@ def is_installed() -> bool:
     return _FINDER in sys.meta_path
 
 
-def install() -> bool:
+def install(named_classes: bool = True) -> bool:
     """Make `import torch` give flambeau; return whether it does.
+
+    Classes say from then on that they are where PyTorch has them (`torch.nn.modules.linear`),
+    unless `named_classes` is False.
 
     Calling it again changes nothing. Where another torch is already imported, objects of two
     libraries would meet under one name: then nothing is installed, a RuntimeWarning says so, and
@@ -171,8 +203,12 @@ def install() -> bool:
     # First of all finders: any other would find `torch.nn` on flambeau's __path__ and load a
     # second copy.
     sys.meta_path.insert(0, _FINDER)
+    _FINDER.names_classes = named_classes
     sys.modules["torch"] = flambeau
     flambeau.__name__ = "torch"  # by which libraries tell whose arrays they have
+    if named_classes:
+        for name in table().keys() & sys.modules.keys():
+            _name(sys.modules[name])
     spawn = sys.modules.get("multiprocessing.spawn")
     if spawn is not None:
         _hand_on_to_children(spawn)
@@ -188,6 +224,7 @@ def uninstall() -> None:
         return
     sys.meta_path.remove(_FINDER)
     sys.modules[PACKAGE].__name__ = PACKAGE
+    restore_classes()
     aliases = [name for name in sys.modules if any(is_ours(name) for is_ours in _ALIASED)]
     for name in aliases:
         if sys.modules[name] is sys.modules.get(_flambeau_name(name)):
@@ -214,10 +251,13 @@ def _stand_in_spec(fullname: str) -> ModuleSpec | None:
     return ModuleSpec(fullname, _AliasLoader(), origin=name)
 
 
-def _spawn_spec(path: Sequence[str] | None) -> ModuleSpec | None:
-    spec = PathFinder.find_spec("multiprocessing.spawn", path)
+def _with_loader(
+    loader: type[SourceFileLoader], name: str, path: Sequence[str] | None
+) -> ModuleSpec | None:
+    """What Python finds itself, to be loaded in a way of our own."""
+    spec = PathFinder.find_spec(name, path)
     if spec is not None and type(spec.loader) is SourceFileLoader:
-        spec.loader = _SpawnLoader(spec.loader.name, spec.loader.path)
+        spec.loader = loader(spec.loader.name, spec.loader.path)
     return spec
 
 

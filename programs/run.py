@@ -28,9 +28,12 @@ def printed(environment: Path, program: Path) -> tuple[str, str]:
     command = [str(environment / "bin" / "python"), str(program)]
     settings = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     settings.pop("PYTHONPATH", None)
-    done = subprocess.run(
-        command, env=settings, capture_output=True, text=True, check=False, timeout=SECONDS
-    )
+    try:
+        done = subprocess.run(
+            command, env=settings, capture_output=True, text=True, check=False, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"not finished within {SECONDS} s"
     if done.returncode == 0:
         return done.stdout, ""
     return "", (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]

@@ -19,6 +19,7 @@ from types import BuiltinFunctionType, MethodDescriptorType
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._core.class_homes import own_module
 from flambeau._core.dtype import dtype
 from flambeau._core.missing import MissingAttribute
 from flambeau._tensor.attributes import fields_of
@@ -117,7 +118,7 @@ def takes_part(value: Any) -> bool:
     if kind in PLAIN:
         return False
     found = getattr(kind, "__torch_function__", None)
-    if found is disabled and kind.__module__.startswith("flambeau."):
+    if found is disabled and own_module(kind).startswith("flambeau."):
         PLAIN.add(kind)
     if getattr(found, "__func__", None) is _default() and hasattr(kind, "__torch_dispatch__"):
         return False  # such a class has said where it wants to be asked

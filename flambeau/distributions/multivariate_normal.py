@@ -15,6 +15,7 @@ from flambeau.distributions.gaussian import (
     identity_like,
     log_diagonal,
     matrix_times,
+    precision_to_tril,
     squared_distance,
     tril_of,
 )
@@ -22,6 +23,8 @@ from flambeau.distributions.parameters import Parametrised
 from flambeau.distributions.utils import _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
+
+_precision_to_scale_tril = precision_to_tril  # the name by which libraries import it
 
 
 class OfOneMatrix(Parametrised):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core.class_homes import own_module
 from flambeau._core.layout import Size
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
@@ -61,7 +62,7 @@ class Parametrised(Distribution):
 
 def _home(kind: type) -> type:
     """The class of this package that a class of a user is made of, or the class itself."""
-    return next(base for base in kind.__mro__ if base.__module__.startswith(f"{__package__}."))
+    return next(base for base in kind.__mro__ if own_module(base).startswith(f"{__package__}."))
 
 
 class ProbsOrLogits(Parametrised):

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from flambeau._core import modes
+from flambeau._core.class_homes import own_module
 from flambeau._core.dtype import Defaults, float32
 from flambeau._runtime.cpu import quiet
 from flambeau._tensor.bits import Bits, among, reading, writing
@@ -317,7 +318,7 @@ class Optimizer:
     def own_name(self) -> str:
         """The optimizer that a subclass of the user's derives from, as errors name it."""
         classes = type(self).__mro__
-        return next(c.__name__ for c in classes if c.__module__.startswith("flambeau.optim."))
+        return next(c.__name__ for c in classes if own_module(c).startswith("flambeau.optim."))
 
     def prepared(self, parameter: Any, group: Group) -> State:
         """The state of a parameter, filled."""

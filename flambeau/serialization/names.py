@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from flambeau._core import dtype as dt
+from flambeau._core.class_homes import own_module, table
 from flambeau._core.device import device
 from flambeau._core.layout import Size, memory_format
 from flambeau._tensor.tensor import Tensor
@@ -52,7 +53,8 @@ def torch_name(value: Any) -> tuple[str, str] | None:
     known = KNOWN_NAMES.get(id(value))
     if known is not None:
         return known
-    module = getattr(value, "__module__", None) or ""
+    module = own_module(value) if isinstance(value, type) else getattr(value, "__module__", None)
+    module = module or ""
     root = module.partition(".")[0]
     if root not in (PACKAGE, "torch"):
         return None
@@ -62,6 +64,9 @@ def torch_name(value: Any) -> tuple[str, str] | None:
         return (module, name) if ours is value else None
     if name == "Parameter" and issubclass(value, Tensor):
         return "torch.nn.parameter", name
+    home = table().get(module, {}).get(name)
+    if home is not None:
+        return home, name
     parts = module.split(".")
     for length in range(1, len(parts)):
         package = ".".join(parts[:length])

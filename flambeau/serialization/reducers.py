@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from flambeau._core.class_homes import own_module
 from flambeau._core.device import CPU, device
 from flambeau._core.generator import Generator
 from flambeau._core.layout import Size, contiguous_strides, layout, strided
@@ -39,7 +40,7 @@ def reducer_of(obj: Any) -> Callable[[Any], tuple[Any, ...]] | None:
 def _reduces_itself(cls: type) -> bool:
     """Whether a user's subclass of Tensor brings its own way to be pickled."""
     for ancestor in cls.__mro__:
-        if ancestor.__module__.partition(".")[0] == PACKAGE:
+        if own_module(ancestor).partition(".")[0] == PACKAGE:
             return False
         if "__reduce_ex__" in vars(ancestor) or "__reduce__" in vars(ancestor):
             return True

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flambeau._core.class_homes import own_module
+
 if TYPE_CHECKING:
     import flambeau as torch
 
@@ -108,5 +110,5 @@ IN_ARCHIVES = {"__torch__.torch.autograd.profiler.record_function": record_funct
 
 def scripted_form(owner: type) -> type:
     """The class that stands for one of torch in programs; the class itself if there is none."""
-    package, _, place = f"{owner.__module__}.{owner.__qualname__}".partition(".")
+    package, _, place = f"{own_module(owner)}.{owner.__qualname__}".partition(".")
     return FORMS.get(place, owner) if package == "flambeau" else owner

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from flambeau._core.class_homes import own_module
 from flambeau.jit.frontend.source import Definition
 from flambeau.jit.library.reader import files_of, parsed
 
@@ -30,7 +31,7 @@ class Form:
 
 def form_of(owner: type) -> Form | None:
     """The form of a class of `flambeau.nn`, if it has one."""
-    if not owner.__module__.startswith("flambeau.nn"):
+    if not own_module(owner).startswith("flambeau.nn"):
         return None
     return _form(owner.__name__)
 

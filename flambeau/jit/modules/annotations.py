@@ -11,6 +11,7 @@ import typing
 from typing import Any
 
 from flambeau._core import dtype as dt
+from flambeau._core.class_homes import own_module
 from flambeau._core.device import device
 from flambeau._core.generator import Generator
 from flambeau._tensor.tensor import Tensor
@@ -33,7 +34,8 @@ def annotations_of(owner: type) -> dict[str, Any]:
     for base in owner.__mro__:
         notes = form_annotations(base)
         if notes:
-            scope = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
+            home = own_module(base)
+            scope = vars(sys.modules[home]) if home in sys.modules else {}
             return {name: _evaluated(note, scope) for name, note in notes.items()}
     return {}
 

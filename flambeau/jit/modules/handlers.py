@@ -7,6 +7,7 @@ import inspect
 import sys
 from typing import Any
 
+from flambeau._core.class_homes import own_module
 from flambeau._ops.table.namespace import Namespace
 from flambeau._ops.table.op import Op
 from flambeau.jit import markers
@@ -136,7 +137,7 @@ def python_class(value: Any, where: SourceRange) -> SugaredValue | None:
     known = known_class(form)
     if known is None and form is not value:
         known = class_type_of(form, {"torch": sys.modules["flambeau"]})
-    if known is None and not value.__module__.startswith("flambeau") and can_be_compiled(value):
+    if known is None and not own_module(value).startswith("flambeau") and can_be_compiled(value):
         known = class_type_of(value)
     name = str(value.__name__)
     if known is None and getattr(sys.modules["flambeau"], name, None) is value:

@@ -7,6 +7,7 @@ import typing
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from flambeau._core.class_homes import own_module
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import PYTHON_UNIT
 from flambeau.jit.modules.names import qualified_name
@@ -51,7 +52,8 @@ def _element(owner: Any, field: str) -> T.Type:
 
 def _evaluated(owner: Any, note: Any) -> Any:
     text = note if isinstance(note, str) else note.__forward_arg__
-    scope = vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {}
+    home = own_module(owner)
+    scope = vars(sys.modules[home]) if home in sys.modules else {}
     try:
         return eval(text, dict(scope))  # noqa: S307 - the text of a class that has been imported
     except NameError:

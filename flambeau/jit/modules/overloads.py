@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core.class_homes import own_module
 from flambeau.jit import markers
 from flambeau.jit.library.forms import form_of
 from flambeau.nn import Module
@@ -35,7 +36,7 @@ def declarations(owner: type) -> dict[str, list[Any]]:
 def _declared_in(base: type) -> dict[str, list[Any]]:
     form = form_of(base)
     found: dict[str, list[Any]] = {} if form is None else {**form.overloads}
-    start = f"{base.__module__}.{base.__qualname__}."
+    start = f"{own_module(base)}.{base.__qualname__}."
     for place, declared in markers.method_overloads.items():
         name = place.removeprefix(start)
         if place.startswith(start) and name in base.__dict__ and declared:

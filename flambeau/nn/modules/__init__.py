@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from flambeau import nn
+from flambeau._core.class_homes import own_module
 from flambeau._core.missing import missing
 from flambeau._core.nn_homes import FILES, file_in_torch
 
@@ -46,11 +47,17 @@ class _Alias(ModuleType):
         for file in self._files:
             source = importlib.import_module(f"flambeau.nn.{file}")
             for name, value in list(vars(source).items()):
-                if file_in_torch(getattr(value, "__module__", None) or "", name) == home:
+                if file_in_torch(_own_module(value), name) == home:
                     own.setdefault(name, value)
                     found.append(name)
         own.setdefault("Module", nn.Module)
         return [name for name in found if not name.startswith("_")]
+
+
+def _own_module(value: Any) -> str:
+    if isinstance(value, type):
+        return own_module(value)
+    return getattr(value, "__module__", None) or ""
 
 
 for _name, _files in FILES.items():

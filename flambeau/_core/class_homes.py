@@ -1,0 +1,60 @@
+"""The modules in which classes say they are, while the import hook answers for torch.
+
+A class defined in `flambeau/nn/layers/linear.py` is `torch.nn.modules.linear.Linear` to programs
+that say `import torch`: libraries read `type(x).__module__`, print classes, and pickle by that
+name. Without the hook a class keeps the name of its file, since Python's pickle finds it there.
+`class_homes.txt` is the table; `conformance/write_class_homes.py` writes it.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+FILE = Path(__file__).with_name("class_homes.txt")
+
+_OWN: dict[type, str] = {}
+
+
+@functools.cache
+def table() -> dict[str, dict[str, str]]:
+    """Our module to the names of its classes to PyTorch's module."""
+    found: dict[str, dict[str, str]] = {}
+    classes: dict[str, str] = {}
+    for line in FILE.read_text(encoding="utf-8").splitlines():
+        if line.startswith(" "):
+            home, *names = line.split()
+            classes.update(dict.fromkeys(names, home))
+        elif not line.startswith("#"):
+            classes = found.setdefault(line.strip(), {})
+    return found
+
+
+def own_module(kind: type) -> str:
+    """The file of flambeau's in which a class is defined, whatever it says of itself."""
+    return _OWN.get(kind, kind.__module__)
+
+
+def name_classes(module: ModuleType) -> None:
+    """Let the classes of one of our modules say that they are where PyTorch has them."""
+    for name, home in table().get(module.__name__, {}).items():
+        kind = _part(module, name)
+        if isinstance(kind, type) and kind.__module__ == module.__name__:
+            _OWN[kind] = kind.__module__
+            kind.__module__ = home
+
+
+def restore_classes() -> None:
+    """Let all classes say again where they are defined."""
+    for kind, module in _OWN.items():
+        kind.__module__ = module
+    _OWN.clear()
+
+
+def _part(module: ModuleType, name: str) -> Any:
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
