@@ -13,8 +13,6 @@ LAYERS = 8
 
 def main() -> None:  # noqa: C901
     alone = sys.argv[1] == "alone"
-    torch.manual_seed(0)
-    layers = [nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(LAYERS)]
     x = torch.arange(96.0).reshape(16, 6).mul(0.7).sin()
     y = x.roll(1, 1)
     loss_of = nn.functional.mse_loss
@@ -24,6 +22,8 @@ def main() -> None:  # noqa: C901
         dist.init_process_group("gloo")
         rank, size = dist.get_rank(), dist.get_world_size()
     for each in (1, 2):  # stages in each process
+        torch.manual_seed(0)
+        layers = [nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(LAYERS)]
         count = each * size if not alone else 1
         long = LAYERS // count
         parts = [nn.Sequential(*layers[n * long : (n + 1) * long]) for n in range(count)]
