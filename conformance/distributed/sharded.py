@@ -15,6 +15,9 @@ def fully_sharded(torch: Any, dist: Any, rank: int, size: int, record: Any, seed
         nested,
         transformer,
         accumulated,
+        early,
+        unused,
+        again,
         halves,
         plane_of_copies,
         both,
@@ -66,6 +69,74 @@ def accumulated(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: 
         model.set_requires_gradient_sync(step == 2)  # noqa: PLR2004
         (model(numbers(torch, 4, 8) + rank + step) ** 2).mean().backward()
     record("accumulated", lambda: [close(whole(p.grad)) for p in model.parameters()])
+
+
+def early(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """Parameters that come early: as the program says, and `unshard` that is waited for later."""
+    fsdp = _fsdp(torch)
+    model = torch.nn.Sequential(*(_perceptron(torch) for _ in range(3)))
+    for layer in model:
+        fsdp.fully_shard(layer)
+    fsdp.fully_shard(model)
+    model[0].set_modules_to_forward_prefetch([model[1], model[2]])
+    model[2].set_modules_to_backward_prefetch([model[1], model[0]])
+    record("not divided", lambda: model.set_modules_to_forward_prefetch([1]))
+    x, y = numbers(torch, 4, 8) + rank, numbers(torch, 4, 8)
+    trained(torch, model, x, y, record, "early", "SGD")
+    handle = model[1].unshard(async_op=True)
+    handle.wait()
+    handle.wait()
+    record("after wait", lambda: [_kinds(layer) for layer in model])
+    model[2].unshard(async_op=True)
+    trained(torch, model, x, y, record, "asked for", "SGD")
+    record("none", lambda: model.unshard())
+    model.reshard()
+
+
+def unused(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """Modules that are not called each time, in another order, and parameters without gradients."""
+    fsdp = _fsdp(torch)
+    model = torch.nn.ModuleDict({name: _perceptron(torch) for name in "abc"})
+    model["b"][0].bias.requires_grad_(False)
+    for layer in model.values():
+        fsdp.fully_shard(layer)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step, names in enumerate(("abc", "ab", "cab", "b", "bb", "abc")):
+        optimizer.zero_grad()
+        x = numbers(torch, 4, 8) + rank
+        for name in names:
+            x = model[name](x)
+        (x**2).mean().backward()
+        optimizer.step()
+        missing = [name for name, p in model.named_parameters() if p.grad is None]
+        record(f"without {step}", lambda m=missing: m)
+        record(f"unused {step}", lambda x=x: close(x))
+    record("unused parts", lambda: [close(whole(p)) for p in model.parameters()])
+
+
+def again(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """What is computed again in backward, and several forwards before one backward."""
+    fsdp = _fsdp(torch)
+    checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+
+    class Again(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList([_perceptron(torch) for _ in range(3)])
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = checkpoint(layer, x, use_reentrant=False)
+            return x
+
+    model = Again()
+    for layer in model.layers:
+        fsdp.fully_shard(layer)
+    fsdp.fully_shard(model)
+    x = numbers(torch, 4, 8) + rank
+    trained(torch, model, x, numbers(torch, 4, 8), record, "again", "SGD")
+    (model(x) ** 2 + model(x * 2) ** 2).mean().backward()
+    record("twice", lambda: [close(whole(p.grad)) for p in model.parameters()])
 
 
 def halves(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:

@@ -153,11 +153,35 @@ def pipelines(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: in
                 "close": seen.detach().flatten().tolist()})  # fmt: skip
             gradients = _numbers(each.grad for each in block.parameters())
             record(f"{name} gradients", lambda gradients=gradients: {"close": gradients})
+    _interleaved(torch, rank, size, record, x, target)
     whole = torch.nn.Sequential(*blocks)
     whole.zero_grad()
     torch.nn.functional.mse_loss(whole(x), target).backward()
     gradients = _numbers(each.grad for each in blocks[rank].parameters())
     record("one process", lambda: {"close": gradients})
+
+
+def _interleaved(torch: Any, rank: int, size: int, record: Any, x: Any, target: Any) -> None:
+    """Two stages in each process."""
+    pipelining = _module(torch, "pipelining")
+    for name in ("ScheduleInterleaved1F1B", "ScheduleLoopedBFS"):
+        torch.manual_seed(4)
+        blocks = [torch.nn.Sequential(torch.nn.Linear(5, 5), torch.nn.Tanh())
+                  for _ in range(2 * size)]  # fmt: skip
+        places = (rank, rank + size)
+        stages = [pipelining.PipelineStage(blocks[place], place, 2 * size, torch.device("cpu"))
+                  for place in places]  # fmt: skip
+        made = getattr(pipelining, name)(stages, 4, loss_fn=torch.nn.functional.mse_loss)
+        losses: list[Any] = []
+        seen = _batch(made, rank, size, x, target, losses)
+        record(f"{name} losses", lambda losses=losses: {"close": [each.item() for each in losses]})
+        record(f"{name} output", lambda seen=seen: seen if seen is None else {
+            "close": seen.detach().flatten().tolist()})  # fmt: skip
+        gradients = _numbers(each.grad for place in places for each in blocks[place].parameters())
+        record(f"{name} gradients", lambda gradients=gradients: {"close": gradients})
+        wrong = getattr(pipelining, name)
+        record(f"{name} rounds", lambda wrong=wrong, stages=stages: type(
+            wrong(stages, 2 * size + 1)).__name__)  # fmt: skip
 
 
 def _batch(schedule: Any, rank: int, size: int, x: Any, target: Any, losses: list[Any]) -> Any:

@@ -35,8 +35,8 @@ class Watch:
     """
 
     __slots__ = (
-        "active", "anomaly", "inference_tensors", "nodes", "overriding", "devices", "partial",
-        "results", "saving",
+        "active", "anomaly", "filled", "inference_tensors", "nodes", "overriding", "devices",
+        "partial", "results", "saving",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -47,6 +47,7 @@ class Watch:
         self.results = 0
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist
         self.anomaly = False
+        self.filled = False  # whether leaves have, or had, hooks: they are filled early
         self.inference_tensors = False
         self.overriding = False  # whether classes with `__torch_function__` exist
 

@@ -2,7 +2,7 @@
 
 Every consumer of a result was recorded after the result's own node, so taking nodes by falling
 sequence number sees each node after everything that sends gradients to it: no dependency count is
-needed. Leaves are filled last.
+needed. Leaves are filled last, but for those with hooks (`early.py`).
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def backward(
     for position, edge in enumerate(inputs or ()):
         captures.setdefault(edge, []).append(position)
     needed = None if inputs is None else nodes_to_run(roots, captures, accumulate)
-    task = Task(roots, keep_graph, captures, needed)
+    task = _task(roots, keep_graph, captures, needed, accumulate, create_graph)
     state = modes.grad
     before, outer = state.enabled, running.task
     state.enabled, running.task = create_graph and not state.inference, task
@@ -278,6 +278,20 @@ def backward(
             overriding.state.off = was_off
 
 
+def _task(roots: Sequence[Any], keep: bool, captures: dict[Any, list[int]], needed: Any,
+          accumulate: bool, create_graph: bool) -> Task:  # fmt: skip
+    """A pass, which fills leaves early if one of them has hooks."""
+    if modes.watch.filled and accumulate and needed is None:
+        from flambeau.autograd.early import EarlyTask, uses_of_leaves
+
+        uses = uses_of_leaves(roots)
+        if uses:
+            return EarlyTask(
+                roots, keep, uses, lambda task, leaf: _fill(task, leaf, None, create_graph)
+            )
+    return Task(roots, keep, captures, needed)
+
+
 def nodes_to_run(roots: Sequence[Any], captures: dict[Any, Any], accumulate: bool) -> set[Any]:
     """The nodes that lead to the inputs; for `backward`, also those of the inputs themselves,
     though nothing behind them."""
@@ -291,26 +305,31 @@ def nodes_to_run(roots: Sequence[Any], captures: dict[Any, Any], accumulate: boo
 def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
             create_graph: bool) -> list[Any]:  # fmt: skip
     """Fill leaves, or collect what `grad` asked for."""
-    put = watched_accumulate if modes.watch.nodes else accumulate_grad
     for leaf in list(task.leaves):
-        grad = task.leaves.pop(leaf)
-        wanted = task.needed is None or leaf in task.captures
-        if leaf._hooks is not None:
-            grad = run_leaf_hooks(leaf, grad, wanted and accumulate)
-        if not wanted:
-            continue
-        if not accumulate:
-            captured[leaf] = grad
-        elif leaf._requires_grad and grad is not None:  # it may have been frozen since
-            others = sys.getrefcount(grad) - 2  # the variable and the argument here are ours
-            put(leaf, grad, create_graph, others)
-        elif leaf._requires_grad and leaf._hooks is not None:
-            run_accumulated_hooks(leaf, None)
+        _fill(task, leaf, None if accumulate else captured, create_graph)
     results: list[Any] = [None] * count
     for edge, positions in task.captures.items():
         for position in positions:
             results[position] = captured.get(edge)
     return results
+
+
+def _fill(task: Task, leaf: Tensor, captured: dict[Any, Any] | None, create_graph: bool) -> None:
+    """Fill a leaf with what it was sent, or note it in `captured` for `grad`."""
+    grad = task.leaves.pop(leaf)
+    wanted = task.needed is None or leaf in task.captures
+    if leaf._hooks is not None:  # type: ignore[attr-defined]
+        grad = run_leaf_hooks(leaf, grad, wanted and captured is None)
+    if not wanted:
+        return
+    if captured is not None:
+        captured[leaf] = grad
+    elif leaf._requires_grad and grad is not None:  # it may have been frozen since
+        put = watched_accumulate if modes.watch.nodes else accumulate_grad
+        others = sys.getrefcount(grad) - 2  # the variable and the argument here are ours
+        put(leaf, grad, create_graph, others)
+    elif leaf._requires_grad and leaf._hooks is not None:  # type: ignore[attr-defined]
+        run_accumulated_hooks(leaf, None)
 
 
 def nodes_leading_to(roots: Sequence[Any], targets: Collection[Any]) -> set[Any]:

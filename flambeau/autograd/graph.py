@@ -280,7 +280,9 @@ def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle
     """Put a hook on a node (`hooks`) or a leaf (`_hooks`), in order of registration."""
     if type(owner) is OutputNode:
         return add_hook(owner.source, kind, OfOutput(owner.index, hook))  # type: ignore[arg-type]
-    field = "_hooks" if isinstance(owner, Tensor) else "hooks"
+    of_leaf = isinstance(owner, Tensor)
+    modes.watch.filled = modes.watch.filled or of_leaf
+    field = "_hooks" if of_leaf else "hooks"
     table = getattr(owner, field)
     if table is None:
         table = {}

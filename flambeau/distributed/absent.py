@@ -52,7 +52,6 @@ MODULES = {
     "launcher.api": "LaunchConfig elastic_launch",
     "optim.post_localSGD_optimizer": "PostLocalSGDOptimizer",
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
-    "tensor.experimental": "context_parallel implicit_replication local_map",
     "tensor.experimental._attention": "context_parallel set_rotate_method",
     "utils": "_sync_module_states _verify_param_shape_across_processes _to_kwargs",
 }

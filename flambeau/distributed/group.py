@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau.distributed.stores import Store
 from flambeau.distributed.transport.call import Call, Exchange, Pieces, Sink, new_call
-from flambeau.distributed.transport.messages import Coming, Messages
+from flambeau.distributed.transport.messages import Coming, Going, Messages
 from flambeau.distributed.work import Progress, Work
 
 
@@ -78,6 +78,10 @@ class ProcessGroup:
         """The work of a receive that has begun."""
         return _ReceiveWork(self, coming, written, outputs)
 
+    def send_work(self, going: Going, outputs: Any) -> Work:
+        """The work of a send that has begun."""
+        return _SendWork(self, going, outputs)
+
     def close(self) -> None:
         """End the thread, and give memory back."""
         self._progress.close()
@@ -117,6 +121,32 @@ class _ReceiveWork(Work):
     def is_completed(self) -> bool:
         """Whether the message is there."""
         return self._finished.is_set() or self._coming.is_there()
+
+
+class _SendWork(Work):
+    """A send that goes on until the other side takes it."""
+
+    def __init__(self, group: ProcessGroup, going: Going, outputs: Any) -> None:
+        super().__init__(outputs)
+        self._going, self._deadline = going, group.deadline()
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait until the tensor may be written again."""
+        if not self._finished.is_set():
+            end = self._deadline
+            if timeout:
+                end = time.monotonic() + timeout.total_seconds()
+            error: Exception | None = None
+            try:
+                self._going.wait(end)
+            except Exception as failed:  # it is raised by every `wait`
+                error = failed
+            self._finish(error)
+        return super().wait()
+
+    def is_completed(self) -> bool:
+        """Whether the tensor may be written again."""
+        return self._finished.is_set() or self._going.is_gone()
 
 
 def group_number(name: str) -> int:

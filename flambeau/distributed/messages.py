@@ -38,7 +38,9 @@ def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 
         raise ValueError(TO_ITSELF)
     work = Work([tensor])
     try:
-        team._messages.send(rank, tag, as_bytes(elements(tensor)), team.deadline())
+        going = team._messages.send(rank, tag, as_bytes(elements(tensor)), team.deadline())
+        if going is not None:
+            return team.send_work(going, [tensor])
         work._finish()
     except RuntimeError as error:  # raised by `wait`
         work._finish(error)

@@ -23,10 +23,15 @@ CLASSES: dict[type, type] = {}
 
 
 class UnshardHandle:
-    """What `unshard` gives: the parameters are gathered after `wait`."""
+    """What `unshard(async_op=True)` gives: the parameters are gathered after `wait`."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
 
     def wait(self) -> None:
-        """Wait until they are: they are."""
+        """Wait until they are, if nobody has yet."""
+        if self._state.group.is_coming:
+            self._state.gather()
 
 
 class FSDPModule:
@@ -39,9 +44,17 @@ class FSDPModule:
         self._fsdp_state.release()
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Gather the parameters, of this module alone."""
-        self._fsdp_state.gather()
-        return UnshardHandle() if async_op else None
+        """Gather the parameters, of this module alone.
+
+        Args:
+            async_op: whether they come while the program goes on, until `wait` of what is returned
+                or the module's forward.
+        """
+        if not async_op:
+            self._fsdp_state.gather()
+            return None
+        self._fsdp_state.begin()
+        return UnshardHandle(self._fsdp_state)
 
     def _states(self, recurse: bool) -> list[State]:
         modules = self.modules() if recurse else [self]  # type: ignore[attr-defined]
@@ -75,19 +88,28 @@ class FSDPModule:
         self._fsdp_state.divisor = factor
 
     def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
-        """Modules to be gathered early: all are gathered in time, so this changes nothing."""
+        """Modules whose parameters begin to come once this one's are there, in forward.
 
-    def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
-        """Modules to be gathered early: all are gathered in time, so this changes nothing."""
-
-    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
-        """Whether parameters are gathered for backward, which they have to be.
+        Without this, they are those of the module that was called next the last time.
 
         Raises:
-            NotImplementedError: they shall not be.
+            ValueError: one of them is not divided.
         """
-        if not unshard_in_backward:
-            raise NotImplementedError("set_unshard_in_backward(False) is not implemented")
+        self._fsdp_state.forward_prefetch = _states_of(modules)
+
+    def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Modules whose parameters begin to come once this one's are there, in backward.
+
+        Without this, they are those of the module that returned before this one in forward.
+
+        Raises:
+            ValueError: one of them is not divided.
+        """
+        self._fsdp_state.backward_prefetch = _states_of(modules)
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Whether parameters are gathered for backward; not where it does not read them."""
+        self._fsdp_state.unshards_in_backward = unshard_in_backward
 
     def __deepcopy__(self, memo: Any) -> Any:
         raise AssertionError(
@@ -143,6 +165,13 @@ def fully_shard(module: Any, *, mesh: DeviceMesh | None = None,
     module._fsdp_state = State(module, parameters, reshards, mp_policy)
     module.__class__ = _class_of(type(module))
     return module
+
+
+def _states_of(modules: list[FSDPModule]) -> list[State]:
+    for module in modules:
+        if not isinstance(module, FSDPModule):
+            raise ValueError(f"Expects FSDPModule but got {type(module)}: {module}")
+    return [module._fsdp_state for module in modules]
 
 
 def _sharded(homes: Any, mesh: DeviceMesh, chooses: Any, policy: MixedPrecisionPolicy,

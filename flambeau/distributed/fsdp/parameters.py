@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau._tensor.wrappers import wrapped
-from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributed.device_mesh import DeviceMesh
 from flambeau.distributed.fsdp.policies import MixedPrecisionPolicy
-from flambeau.distributed.placements import Partial, Placement, Replicate, Shard
+from flambeau.distributed.placements import Replicate, Shard
 from flambeau.distributed.tensor.distributing import distribute_tensor
 from flambeau.distributed.tensor.dtensor import DTensor, at
-from flambeau.distributed.tensor.moving import moved
-from flambeau.distributed.tensor.spec import Placements, Spec
+from flambeau.distributed.tensor.moving import Line
+from flambeau.distributed.tensor.spec import Placements, Spec, chunk_sizes
+from flambeau.distributed.tensors import array_of
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 
@@ -34,7 +38,7 @@ class ShardedParameter:
                  policy: MixedPrecisionPolicy) -> None:  # fmt: skip
         module, name = homes[0]
         given: Any = module._parameters[name]
-        self.homes, self.policy = homes, policy
+        self.homes, self.policy, self.dim = homes, policy, placement.dim
         self.placements: Placements = (*(Replicate(),) * (mesh.ndim - 1), placement)
         self.around: Spec | None = None  # of what is divided in another way, too
         local = given.detach()
@@ -60,16 +64,41 @@ class ShardedParameter:
         for module, name in self.homes:
             module._parameters[name] = parameter
 
-    @no_grad()
-    def gather(self) -> None:
-        """Let the modules hold all of it."""
-        if self.is_gathered:
-            return
+    # ---- gathering
+
+    def line(self) -> Line:
+        """The processes that have parts of it: along the last dim of the mesh."""
+        mesh = self.inside.mesh
+        return Line(mesh, mesh.ndim - 1, list(self.inside.shape))
+
+    def largest_part(self, count: int) -> int:
+        """How many elements the first of so many processes has, which has as many as any."""
+        sizes = list(self.inside.shape)
+        sizes[self.dim] = chunk_sizes(sizes[self.dim], count)[0]
+        return math.prod(sizes)
+
+    def own_part(self) -> np.ndarray:
+        """This process's part in the type in which it is gathered, without gaps."""
         local = self.sharded._local_tensor.detach().to(self.dtype)
-        everywhere = (Replicate(),) * len(self.placements)
-        self._own()._data = moved(local, self.inside, everywhere)._data
+        return np.ascontiguousarray(array_of(local))
+
+    def put_together(self, everybody: np.ndarray) -> None:
+        """Let the modules hold all of it.
+
+        Args:
+            everybody: the bytes of each process's part, with room behind them.
+        """
+        made: Any = ops.empty(self.inside.shape, dtype=self.dtype)
+        for data, into in zip(everybody, self._pieces(array_of(made)), strict=True):
+            into[...] = data[: into.nbytes].view(into.dtype).reshape(into.shape)
+        self._own()._data = made._data
         self.is_gathered = True
         self._hold(self.whole)
+
+    def _pieces(self, whole: np.ndarray) -> list[np.ndarray]:
+        """Everybody's parts of an array, as views."""
+        lengths = self.line().lengths(self.dim)
+        return np.split(whole, np.cumsum(lengths)[:-1], axis=self.dim)
 
     def release(self) -> None:
         """Let the modules hold this process's part; give the memory of the whole back."""
@@ -82,39 +111,43 @@ class ShardedParameter:
         self.is_gathered = False
         self._hold(self.sharded)
 
-    @no_grad()
-    def reduce(self, divisor: float | None, is_synchronised: bool) -> None:
-        """Average the gradient of the whole over all processes, and add this process's part to that
-        of the part.
+    # ---- gradients
 
-        Args:
-            divisor: what sums are divided by, instead of the number of processes.
-            is_synchronised: whether anything is sent; if not, the gradient waits for the next time.
-        """
-        grad = self.whole._grad
-        self.whole._grad = None
-        if grad is None:
-            return
-        if self.kept is not None:
-            grad, self.kept = grad + self.kept, None
-        if not is_synchronised:
-            self.kept = grad
-            return
-        self._add(grad, divisor)
+    def set_aside(self) -> None:
+        """Let the gradient of the whole wait for a later time."""
+        grad, self.whole._grad = self.whole._grad, None
+        if grad is not None:
+            self.kept = grad if self.kept is None else self.kept + grad
 
-    def _add(self, grad: Any, divisor: float | None) -> None:
-        if self.around is not None:
+    def has_grad(self) -> bool:
+        """Whether the whole has a gradient that was not averaged."""
+        return self.whole._grad is not None or self.kept is not None
+
+    def take_grad(self) -> Any:
+        """The gradient of the whole, in the type in which it is averaged; None if there is none."""
+        self.set_aside()
+        grad, self.kept = self.kept, None
+        if grad is not None and self.around is not None:
             grad = at(grad, self.around.placements)._local_tensor
-        grad = grad.to(self.policy.reduce_dtype or self.dtype)
-        kind: Placement = Partial("avg" if divisor is None else "sum")
-        spec = self.inside.placed((kind,) * len(self.placements))
-        part = moved(grad, spec, self.placements)
-        if divisor is not None:
-            part = part / divisor
-        part = part.to(self.sharded.dtype)
+        return None if grad is None else grad.to(self.policy.reduce_dtype or self.dtype)
+
+    def take_apart(self, grad: np.ndarray, rows: np.ndarray) -> None:
+        """Each process's part of a gradient into the beginning of its row."""
+        for piece, row in zip(self._pieces(grad), rows, strict=True):
+            row[: piece.size] = piece.reshape(-1)
+
+    def groups_of_copies(self) -> list[Any]:
+        """The groups of processes that have the same part."""
+        mesh = self.inside.mesh
+        return [mesh.get_group(dim) for dim in range(mesh.ndim - 1)]
+
+    def add_to_grad(self, flat: Any) -> None:
+        """Add what begins with this process's part of the gradient to that of the part."""
+        local = self.sharded._local_tensor
+        part = flat[: local.numel()].reshape(local.shape).to(self.sharded.dtype)
         known = self.sharded._grad
         if known is None:
-            self.sharded._grad = DTensor(part, self.sharded._spec)
+            self.sharded._grad = DTensor(part.clone(), self.sharded._spec)
         else:
             known._local_tensor.add_(part)
 

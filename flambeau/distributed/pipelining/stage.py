@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
+
+import numpy as np
 
 from flambeau._core.missing import NotImplementedInFlambeau
 from flambeau._ops.table.namespace import ops
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import backward
 from flambeau.distributed import messages, objects
+from flambeau.distributed.work import Work
 from flambeau.distributed.world import the_group
 from flambeau.nn.module import Module
 
@@ -18,12 +22,13 @@ class PipelineStage:
 
     Args:
         submodule: the part. It takes what the stage before returns, a tensor or a tuple of tensors.
-        stage_index: its place among the stages; the stage of rank 0 of the group is the first.
-        num_stages: how many there are.
+        stage_index: its place among the stages; stage i is in the process of rank i of the group,
+            or, where there are more stages than processes, i modulo their number.
+        num_stages: how many there are, as many for each process.
         device: where its parameters are.
         input_args, output_args, output_grads, input_grads: without meaning here; shapes travel with
             the data.
-        group: the processes, as many as stages; None for all.
+        group: the processes; None for all.
         dw_builder, get_mesh: not implemented.
     """
 
@@ -38,13 +43,19 @@ class PipelineStage:
         self.submod, self.stage_index, self.num_stages = submodule, stage_index, num_stages
         self.device, self.group = device, the_group(group)
         self.group_rank, self.group_size = self.group.rank(), self.group.size()
-        if self.group_size != num_stages:
+        if num_stages % self.group_size:
             raise NotImplementedInFlambeau(
-                f"{num_stages} stages in a group of {self.group_size} processes: one stage each"
+                f"{num_stages} stages in a group of {self.group_size} processes: as many each"
+            )
+        if stage_index % self.group_size != self.group_rank:
+            raise NotImplementedInFlambeau(
+                f"stage {stage_index} in the process of rank {self.group_rank} of "
+                f"{self.group_size}: stages lie in turn"
             )
         self.is_first, self.is_last = stage_index == 0, stage_index == num_stages - 1
         self._inputs: dict[int, tuple[Any, ...]] = {}
         self._outputs: dict[int, tuple[Any, ...]] = {}
+        self._going: deque[Work] = deque()
 
     def forward(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any],
                 trains: bool) -> Any:  # fmt: skip
@@ -55,7 +66,7 @@ class PipelineStage:
         if trains:
             self._inputs[number], self._outputs[number] = inputs, outputs
         if not self.is_last:
-            self._send(outputs)
+            self._tell(outputs)
         return output
 
     def backward(self, number: int, loss: Any) -> None:
@@ -70,12 +81,12 @@ class PipelineStage:
                 [each for each in made if each.requires_grad],
                 [grad for each, grad in zip(made, grads, strict=True) if each.requires_grad],
             )
-        if not self.is_first:
-            for each in inputs:
-                if _has_grad(each):
-                    grad = each.grad if each.grad is not None else ops.zeros_like(each)
-                    messages.send(grad.contiguous(), group=self.group,
-                                  group_dst=self.stage_index - 1)  # fmt: skip
+        if self.is_first:
+            return
+        for each in inputs:
+            if _has_grad(each):
+                grad = each.grad if each.grad is not None else ops.zeros_like(each)
+                self._send(grad.contiguous(), -1)
 
     def scale_grads(self, factor: int) -> None:
         """Divide the gradients of the parameters by the number of microbatches."""
@@ -83,28 +94,66 @@ class PipelineStage:
             if parameter.grad is not None:
                 parameter.grad.div_(factor)
 
-    def _send(self, outputs: tuple[Any, ...]) -> None:
-        told = [(tuple(each.shape), each.dtype) for each in outputs]
-        behind = self.stage_index + 1
-        objects.send_object_list([told], group=self.group, group_dst=behind)
+    def finish(self) -> None:
+        """Wait until all that was sent has been taken.
+
+        Sends only begin in the middle of a batch: a neighbour may be about to send, too, and would
+        receive nothing before that is done.
+        """
+        while self._going:
+            self._going.popleft().wait()
+
+    def _send(self, tensor: Any, step: int) -> None:
+        """Begin to send something to the stage before (-1) or behind (1)."""
+        other, tag = self._neighbour(step), self._tag(self.stage_index + step, step)
+        if other == self.group_rank:
+            _own_mail(self.group).setdefault(tag, deque()).append(tensor)
+            return
+        work = messages.isend(tensor, group=self.group, group_dst=other, tag=tag)
+        if work is not None:
+            self._going.append(work)
+        while self._going and self._going[0].is_completed():
+            self._going.popleft().wait()
+
+    def _take(self, into: Any, step: int) -> Any:
+        """Receive something that goes that way (`step`) from the stage that it comes from."""
+        other, tag = self._neighbour(-step), self._tag(self.stage_index, step)
+        if other == self.group_rank:
+            return _own_mail(self.group)[tag].popleft()
+        messages.recv(into, group=self.group, group_src=other, tag=tag)
+        return into
+
+    def _neighbour(self, step: int) -> int:
+        return (self.stage_index + step) % self.group_size
+
+    @staticmethod
+    def _tag(stage: int, step: int) -> int:
+        """What tells messages for the stages of one process apart, and those back from those on."""
+        return 2 * stage + (step < 0)
+
+    def _tell(self, outputs: tuple[Any, ...]) -> None:
+        told = objects._pickled([(tuple(each.shape), each.dtype) for each in outputs])
+        self._send(wrap(np.array([told.size], np.int64)), 1)
+        self._send(wrap(told), 1)
         for each in outputs:
-            messages.send(each.detach().contiguous(), group=self.group, group_dst=behind)
+            self._send(each.detach().contiguous(), 1)
 
     def _receive(self, trains: bool) -> tuple[Any, ...]:
-        told: list[Any] = [None]
-        before = self.stage_index - 1
-        objects.recv_object_list(told, group=self.group, group_src=before)
+        size = self._take(wrap(np.zeros(1, np.int64)), 1)
+        told = self._take(wrap(np.zeros(int(size.item()), np.uint8)), 1)
         received = []
-        for shape, dtype in told[0]:
-            tensor: Any = ops.empty(shape, dtype=dtype)
-            messages.recv(tensor, group=self.group, group_src=before)
+        for shape, dtype in objects._unpickled(told._data):
+            tensor: Any = self._take(ops.empty(shape, dtype=dtype), 1)
             received.append(tensor.requires_grad_() if trains and _has_grad(tensor) else tensor)
         return tuple(received)
 
     def _receive_like(self, output: Any) -> Any:
-        grad: Any = ops.empty(tuple(output.shape), dtype=output.dtype)
-        messages.recv(grad, group=self.group, group_src=self.stage_index + 1)
-        return grad
+        return self._take(ops.empty(tuple(output.shape), dtype=output.dtype), -1)
+
+
+def _own_mail(group: Any) -> dict[int, deque[Any]]:
+    """What a stage has given to another one of the same process."""
+    return vars(group).setdefault("_mail_of_stages", {})  # type: ignore[no-any-return]
 
 
 def _has_grad(value: Any) -> bool:

@@ -34,11 +34,27 @@ class Coming:
         raise NotImplementedError(type(self).__name__)
 
 
+class Going:
+    """A message that is being sent; its bytes may be written over once it is gone."""
+
+    def is_gone(self) -> bool:
+        """Whether it has been taken."""
+        raise NotImplementedError(type(self).__name__)
+
+    def wait(self, deadline: float) -> None:
+        """Wait until it has been.
+
+        Raises:
+            DistBackendError: it is not in time.
+        """
+        raise NotImplementedError(type(self).__name__)
+
+
 class Messages(Protocol):
     """Sends and receives."""
 
-    def send(self, rank: int, tag: int, data: np.ndarray, deadline: float) -> None:
-        """Send bytes to a rank; they may be written over when this returns."""
+    def send(self, rank: int, tag: int, data: np.ndarray, deadline: float) -> Going | None:
+        """Send bytes to a rank; None: they may be written over when this returns."""
 
     def receive(self, rank: int | None, tag: int, into: np.ndarray) -> Coming:
         """Begin to receive bytes from a rank, or from any."""

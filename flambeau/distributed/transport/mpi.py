@@ -11,7 +11,7 @@ import numpy as np
 from flambeau.distributed.errors import DistBackendError
 from flambeau.distributed.transport import futex
 from flambeau.distributed.transport.call import LABEL, Call, Pieces, Sink
-from flambeau.distributed.transport.messages import LATE, Coming
+from flambeau.distributed.transport.messages import LATE, Coming, Going
 
 MISSING = (
     "Distributed package doesn't have MPI built in. MPI is only included if mpi4py is installed: "
@@ -80,19 +80,42 @@ class MpiMessages:
 
     def __init__(self, communicator: Any) -> None:
         self._communicator = communicator
+        self._going: list[MpiGoing] = []
 
-    def send(self, rank: int, tag: int, data: np.ndarray, deadline: float) -> None:
-        """Send a message, and wait until it has been taken."""
-        request = self._communicator.Isend(data, rank, tag + COLLECTIVE + 1)
-        while not request.Test():
-            if time.monotonic() >= deadline:
-                raise DistBackendError(f"Timed out: rank {rank} takes no data")
-            futex.give_way()
+    def send(self, rank: int, tag: int, data: np.ndarray, deadline: float) -> Going:
+        """Begin to send a message: a large one is taken only when the other side receives."""
+        # Kept here, too: the bytes have to stay where they are though nobody may ever wait.
+        self._going = [each for each in self._going if not each.is_gone()]
+        going = MpiGoing(self._communicator.Isend(data, rank, tag + COLLECTIVE + 1), data, rank)
+        self._going.append(going)
+        return going
 
     def receive(self, rank: int | None, tag: int, into: np.ndarray) -> Coming:
         """Begin to receive a message."""
         source = library().ANY_SOURCE if rank is None else rank
         return MpiComing(self._communicator.Irecv(into, source, tag + COLLECTIVE + 1))
+
+
+class MpiGoing(Going):
+    """A message that MPI takes away; its bytes are kept until then."""
+
+    def __init__(self, request: Any, data: np.ndarray, rank: int) -> None:
+        self._request, self._data, self._rank = request, data, rank
+        self._lock = threading.Lock()
+        self._is_gone = False
+
+    def is_gone(self) -> bool:
+        """Whether it has been taken."""
+        with self._lock:
+            self._is_gone = self._is_gone or bool(self._request.Test())
+        return self._is_gone
+
+    def wait(self, deadline: float) -> None:
+        """Wait until it has been; DistBackendError if it is not in time."""
+        while not self.is_gone():
+            if time.monotonic() >= deadline:
+                raise DistBackendError(f"Timed out: rank {self._rank} takes no data")
+            futex.give_way()
 
 
 class MpiComing(Coming):

@@ -131,3 +131,128 @@ tell(outside)
 def test_calls_around_the_outermost_module_are_refused():
     """A plain layer whose parameters are in parts takes no plain tensor."""
     assert run(START + OUTSIDE, 2) == ["RuntimeError"] * 2
+
+
+COUNTED = """
+from flambeau.distributed import patterns
+calls = []
+for name in ("all_gather", "reduce_scatter"):
+    def counted(*args, own=getattr(patterns, name), name=name):
+        calls.append(name)
+        return own(*args)
+    setattr(patterns, name, counted)
+model = made(True)
+seen = []
+for step in range(2):
+    calls.clear()
+    output = model(numbers(8, 6, 8)).sum()
+    seen.append([calls.count("all_gather"), calls.count("reduce_scatter")])
+    calls.clear()
+    output.backward()
+    seen.append([calls.count("all_gather"), calls.count("reduce_scatter")])
+tell([len(list(model.parameters())), seen])
+"""
+
+
+def test_a_collective_for_each_module():
+    """Two layers and what is around them, which stays gathered for backward."""
+    assert run(START + COUNTED, 2) == [[28, [[3, 0], [2, 3]] * 2]] * 2
+
+
+EARLY = """
+def came(model, forwards, backwards):
+    seen, layers = [], list(model)
+    for layer in layers:
+        layer.set_modules_to_forward_prefetch([layers[n] for n in forwards])
+        layer.set_modules_to_backward_prefetch([layers[n] for n in backwards])
+    def look(place):
+        groups = [layer._fsdp_state.group for layer in layers]
+        seen.append([place, [n for n, group in enumerate(groups) if group.is_coming],
+                     [n for n, group in enumerate(groups) if group.is_gathered]])
+    handles = [layer.register_forward_pre_hook(lambda *_, n=n: look(n))
+               for n, layer in enumerate(layers)]
+    output = model(numbers(4, 8))
+    seen.append("backward")
+    for n, layer in enumerate(layers):
+        whole = layer._fsdp_state.parameters[0].whole
+        handles.append(whole.register_hook(lambda g, n=n: look(n)))
+    output.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return seen
+
+def stack():
+    model = nn.Sequential(*(nn.Linear(8, 8) for _ in range(4)))
+    for layer in model:
+        fully_shard(layer)
+    return fully_shard(model)
+
+guessed = stack()
+first, second = came(guessed, [], []), came(guessed, [], [])
+told = came(stack(), [3], [0])
+tell([first, second, told])
+"""
+
+
+def test_parameters_come_while_others_are_used():
+    """Place, what is coming, what is gathered; backward begins with the last layer."""
+    back = [[3, [2], [3]], [2, [1], [2]], [1, [0], [1]], [0, [], [0]]]
+    first = [[0, [], [0]], [1, [], [1]], [2, [], [2]], [3, [], [3]], "backward", *back]
+    second = [[0, [1], [0]], [1, [2], [1]], [2, [3], [2]], [3, [], [3]], "backward", *back]
+    told = [[0, [3], [0]], [1, [3], [1]], [2, [3], [2]], [3, [], [3]], "backward",
+            [3, [0], [3]], [2, [0], [2]], [1, [0], [1]], [0, [], [0]]]  # fmt: skip
+    assert run(START + EARLY, 2) == [[first, second, told]] * 2
+
+
+FAILS = """
+class Sometimes(nn.Module):
+    fails = False
+    def forward(self, x):
+        if self.fails:
+            raise ValueError("here")
+        return x
+
+model = nn.Sequential(nn.Linear(8, 8), Sometimes(), nn.Linear(8, 8))
+for place in (0, 2):
+    fully_shard(model[place])
+fully_shard(model)
+x = numbers(4, 8)
+model(x)
+model[1].fails = True
+try:
+    model(x)
+except ValueError:
+    coming = model[2]._fsdp_state.group.is_coming
+with torch.no_grad():
+    for parameter in model.parameters():
+        parameter.fill_(0.25)
+model[1].fails = False
+near = torch.allclose(model(x), (x.sum(1, keepdim=True) * 0.25 + 0.25).expand(4, 8) * 2 + 0.25)
+
+class Breaks(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+    @staticmethod
+    def backward(ctx, grad):
+        raise ValueError("here")
+output = model(x)
+try:
+    Breaks.apply(model[0](x)).sum().backward()
+except ValueError:
+    pass
+for parameter in model.parameters():
+    parameter.grad = None
+model(x).sum().backward()
+grads = [p.grad.full_tensor().sum().item() for p in model.parameters()]
+tell([coming, near, [round(each, 3) for each in grads]])
+"""
+
+
+def test_what_was_coming_when_a_pass_failed_is_forgotten():
+    total = sum(((n * 37) % 101) / 16 - 3 for n in range(32))
+    grads = [total * 2 * 8, 4 * 2 * 8, (total * 0.25 + 4 * 0.25) * 8 * 8, 4 * 8]
+    for coming, near, seen in run(START + FAILS, 2):
+        assert coming
+        assert near
+        assert all(abs(a - b) < 0.02 * max(1, abs(b)) for a, b in zip(seen, grads, strict=True))

@@ -1,0 +1,44 @@
+"""Random programs of collectives and groups beside PyTorch's gloo, as many as one likes.
+
+    python -m conformance.distributed.many_drawn --programs 300
+
+Half of them run in 2 processes, half in 4; ten of one seed share a start of the processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from conformance.distributed.test_collectives import compare
+
+SHARED = 10
+"""So many programs run in one start of the processes: what `drawn.many` does."""
+
+
+def main() -> int:
+    """Compare, and say which seeds differ or do not end."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--programs", type=int, default=300)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    options = parser.parse_args()
+    starts = -(-options.programs // SHARED)
+    bad = []
+    for number in range(starts):
+        seed, size = options.first + number, (2, 4)[number % 2]
+        begin = time.monotonic()
+        try:
+            compare("many", size, seed)
+        except Exception as error:
+            bad.append((seed, size))
+            print(f"seed {seed}, {size} processes: {type(error).__name__}: {error}", flush=True)
+        else:
+            print(f"seed {seed}, {size} processes: {SHARED} programs the same, "
+                  f"{time.monotonic() - begin:.1f} s", flush=True)  # fmt: skip
+    print(f"{SHARED * starts} programs; seeds that differ: {bad or 'none'}")
+    return len(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
