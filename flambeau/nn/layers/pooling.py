@@ -200,6 +200,8 @@ class AvgPool1d(_AvgPoolNd):
     tensor([[3., 3.]])
     """
 
+    kernel_size: Any
+
     def __init__(
         self,
         kernel_size: Any,
@@ -263,6 +265,8 @@ class AvgPool2d(_AvgPoolWithDivisor):
     torch.Size([1, 3, 4, 4])
     """
 
+    kernel_size: Any
+
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(
             input,
@@ -282,6 +286,8 @@ class AvgPool3d(_AvgPoolWithDivisor):
     >>> torch.nn.AvgPool3d(2)(torch.ones(1, 3, 4, 8, 8)).shape
     torch.Size([1, 3, 2, 4, 4])
     """
+
+    kernel_size: Any
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(
@@ -324,6 +330,8 @@ class LPPool1d(_LPPoolNd):
     tensor([[ 5., 10.]])
     """
 
+    norm_type: float
+
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
@@ -338,6 +346,8 @@ class LPPool2d(_LPPoolNd):
     torch.Size([1, 3, 2, 2])
     """
 
+    norm_type: float
+
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
@@ -351,6 +361,8 @@ class LPPool3d(_LPPoolNd):
     >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 3, 4, 4, 4)).shape
     torch.Size([1, 3, 2, 2, 2])
     """
+
+    norm_type: float
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(
@@ -430,6 +442,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     tensor([[2.]])
     """
 
+    output_size: Any
+
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
@@ -442,6 +456,8 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     torch.Size([2, 3, 1, 1])
     """
 
+    output_size: Any
+
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
@@ -453,6 +469,8 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     >>> torch.nn.AdaptiveAvgPool3d((None, 2, 2))(torch.ones(1, 3, 4, 8, 8)).shape
     torch.Size([1, 3, 4, 2, 2])
     """
+
+    output_size: Any
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
