@@ -13,11 +13,7 @@ from flambeau.jit.modules import row_programs
 PYTHON_ONLY = {"gaussian_nll_loss", "grouped_mm", "linear_cross_entropy",
                "triplet_margin_with_distance_loss"}  # fmt: skip
 """Functions that take what programs have not, or work on arrays."""
-NAMES = [
-    name
-    for name in dir(F)
-    if not (is_functional(name) or name in PYTHON_ONLY)
-]
+NAMES = [name for name in dir(F) if not (is_functional(name) or name in PYTHON_ONLY)]
 
 
 @pytest.mark.parametrize("name", NAMES)

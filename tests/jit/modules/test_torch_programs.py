@@ -132,8 +132,22 @@ def test_as_many_places_as_results() -> None:
     assert (lu.tolist(), rows.tolist(), info.item()) == ([[4.0, 2.0], [0.5, 1.0]], [1, 2], 0)
 
 
+class Both(nn.Module):
+    """Calls a layer with rows side by side, and with the same rows packed."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: torch.Tensor, sizes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        packed = torch.nn.utils.rnn.PackedSequence(x.flatten(0, 1), sizes, None, None)
+        return self.layer(x)[0], self.layer(packed)[0].data
+
+
 @pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])
 def test_a_recurrent_layer_takes_both_kinds_of_input(kind: type[nn.Module]) -> None:
-    layer = kind(2, 3)
-    names = torch.jit.script(layer)._method_names()
-    assert {"forward__0", "forward__1"} <= set(names)
+    x, sizes = torch.ones(4, 2, 3), torch.full((4,), 2)
+    scripted = torch.jit.script(Both(kind(3, 5)))
+    side_by_side, packed = scripted(x, sizes)
+    assert torch.allclose(side_by_side.flatten(0, 1), packed)
+    assert packed.shape == (8, 5)
