@@ -49,8 +49,10 @@ def _of_layer(base: type) -> dict[str, list[Any]]:
     found = {}
     for name, item in vars(base).items():
         if inspect.isfunction(item):
-            place = {"__module__": base.__module__, "__qualname__": f"{base.__qualname__}.{name}"}
-            found[name] = list(typing.get_overloads(types.SimpleNamespace(**place)))
+            place: Any = types.SimpleNamespace(
+                __module__=base.__module__, __qualname__=f"{base.__qualname__}.{name}"
+            )
+            found[name] = list(typing.get_overloads(place))
     return {name: declared for name, declared in found.items() if declared}
 
 

@@ -142,8 +142,8 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Nothing to do: weights need not lie in one block of memory."""
 
-    @property
-    def _flat_weights(self) -> list[Tensor | None]:  # type: ignore[no-redef]
+    @property  # type: ignore[no-redef]
+    def _flat_weights(self) -> list[Tensor | None]:
         return [getattr(self, name, None) for name in self._flat_weights_names]
 
     @property
@@ -326,7 +326,7 @@ class RNN(RNNBase):
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
         self.nonlinearity = nonlinearity
 
-    @overload
+    @overload  # type: ignore[no-overload-impl]
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
 
     @overload
@@ -375,7 +375,7 @@ class GRU(RNNBase):
             raise ValueError(ONLY_LSTM)
         super().__init__("GRU", *args, **kwargs)
 
-    @overload
+    @overload  # type: ignore[no-overload-impl]
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
 
     @overload
@@ -410,7 +410,7 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    @overload
+    @overload  # type: ignore[no-overload-impl]
     def forward(
         self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]: ...

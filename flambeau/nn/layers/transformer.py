@@ -116,7 +116,7 @@ class TransformerEncoder(Module):
             return False
         if not self.layers[0]._is_fast(src):
             return False
-        return not self.mask_check or is_left_aligned(padding == 0)
+        return not self.mask_check or is_left_aligned(padding.eq(0))
 
 
 class TransformerDecoder(Module):
