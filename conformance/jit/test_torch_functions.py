@@ -34,7 +34,7 @@ def flat(result: Any) -> list[Any]:
 
 
 def joined(code: str) -> str:
-    """Calls of chosen functions in one line, which hold or do not hold them by the names' length."""
+    """Calls of chosen functions in one line, whose breaks depend on how long names are."""
     code = re.sub(r"(_\d+) = (\S+\.chosen)\n +return \1\(", r"return \2(", code)
     return re.sub(r"(_\d+) = (\S+\.chosen\(.*\))\n +return \1\n", r"return \2\n", code)
 

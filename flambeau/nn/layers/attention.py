@@ -223,16 +223,20 @@ def may_be_fast(tensors: list[Tensor]) -> bool:
     """Whether a layer may take its fast path with these inputs and parameters: it is allowed, no
     subclass has a say, all have one dtype, and no gradient is wanted.
     """
-    first = tensors[0]
-    if EAGER and not (switch.enabled and all(type(t) in (Tensor, Parameter) for t in tensors)):
-        return False
+    if EAGER:
+        if not switch.enabled:
+            return False
+        for tensor in tensors:
+            if type(tensor) is not Parameter and type(tensor) is not Tensor:
+                return False
     if settings.enabled["cuda"] if EAGER else ops.is_autocast_enabled():
         return False
     recording = modes.grad.enabled if EAGER else ops.is_grad_enabled()
-    if first.device.type not in ("cpu", "cuda"):
+    kind = tensors[0].dtype
+    if tensors[0].device.type not in ("cpu", "cuda"):
         return False
     for tensor in tensors:
-        if tensor.dtype != first.dtype or (recording and tensor.requires_grad):
+        if tensor.dtype != kind or (recording and tensor.requires_grad):
             return False
     return True
 

@@ -144,7 +144,9 @@ class RNNBase(Module):
 
     @property  # type: ignore[no-redef]
     def _flat_weights(self) -> list[Tensor | None]:
-        return [getattr(self, name, None) for name in self._flat_weights_names]
+        held = self._parameters
+        return [held[name] if name in held else getattr(self, name, None)
+                for name in self._flat_weights_names]  # fmt: skip
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
