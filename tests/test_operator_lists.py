@@ -108,10 +108,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("jit/frontend/builtins.py", "JIT"): "functions of `torch.jit`",
     ("jit/frontend/builtins.py", "MATH"): "functions of Python's `math`",
     (
-        "jit/frontend/builtins.py",
-        "PROGRAMS",
-    ): "functions of `torch.functional` that scripts compile, as they do in PyTorch",
-    (
         "jit/frontend/expressions.py",
         "BINARY",
     ): "Python's operators, by the classes of its syntax tree",

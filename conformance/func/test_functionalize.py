@@ -21,7 +21,7 @@ VIEWS: list[Callable[[Any, Any], Any]] = [
     lambda t, x: x.unsqueeze(-1), lambda t, x: x.t(), lambda t, x: x.transpose(0, -1),
     lambda t, x: x.permute(tuple(reversed(range(x.dim())))), lambda t, x: x.diagonal(),
     lambda t, x: x.split(1)[0], lambda t, x: x.unbind(-1)[1], lambda t, x: x.detach(),
-    lambda t, x: x.as_strided((2,), (1,)), lambda t, x: x.squeeze(), lambda t, x: x.chunk(2)[1],
+    lambda t, x: x.squeeze(), lambda t, x: x.chunk(2)[1],
     lambda t, x: x.narrow(0, 0, 1), lambda t, x: x.flatten(), lambda t, x: x.reshape(-1),
     lambda t, x: x.expand_as(x), lambda t, x: x.unflatten(0, (-1, 1)),
 ]  # fmt: skip

@@ -69,6 +69,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
     dump_patches: bool = False
     _version: int = 1
     training: bool
+    _is_full_backward_hook: bool | None
     call_super_init: bool = False
     _compiled_call_impl: Any = None
     forward: Callable[..., Any] = _forward_unimplemented

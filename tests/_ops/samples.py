@@ -421,6 +421,9 @@ REFUSED: dict[str, Sample] = {
     "_addmm_activation": call(R(2, 2), R(2, 3), R(3, 2)),
     "_native_multi_head_attention": call(R(1, 2, 4), R(1, 2, 4), R(1, 2, 4), 4, 2, R(12, 4), R(12),
                                          R(4, 4), R(4)),
+    "_transformer_encoder_layer_fwd": call(
+        R(1, 2, 4), 4, 2, R(12, 4), R(12), R(4, 4), R(4), False, False, 1e-5, R(4), R(4), R(4),
+        R(4), R(3, 4), R(3), R(4, 3), R(4)),
     "_standard_gamma_grad": call(P(2, 3), P(2, 3)),
     "_sample_dirichlet": call(P(2, 3)),
     "_dirichlet_grad": call(U(2, 3), P(2, 3), P(2, 3)),

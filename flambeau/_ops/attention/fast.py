@@ -137,3 +137,25 @@ def native_attention(
     if not need_weights:
         return result, None
     return result, paid.mean(1) if average_attn_weights else paid
+
+
+@composite(
+    "_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight,"
+    " Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first,"
+    " float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2,"
+    " Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2,"
+    " Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor",
+    method=False,
+    underived=True,
+)
+def native_encoder_layer(
+    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any,
+    proj_bias: Any, use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Any,
+    norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: Any, ffn_bias_1: Any,
+    ffn_weight_2: Any, ffn_bias_2: Any, mask: Any, mask_type: int | None,
+) -> Any:  # fmt: skip
+    """`encoder_layer` as a function."""
+    heads = Heads(embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias)
+    norms = Norm(norm_weight_1, norm_bias_1, eps), Norm(norm_weight_2, norm_bias_2, eps)
+    forward = FeedForward(ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, use_gelu)
+    return encoder_layer(src, heads, norms, forward, norm_first, blocked(mask, mask_type))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core import dtype as dt
+from flambeau._core.programs import EAGER
 from flambeau._core.settings import warn_once
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
@@ -49,20 +50,23 @@ def _centred_window(window: Any, n_fft: int, win_length: int, like: Any) -> Any:
     return ops.cat([zeros[0], window, zeros[1]])
 
 
-def _padded(input: Any, amount: int, mode: str) -> Any:
-    """A signal `(B, L)` with `amount` values put on at both ends."""
-    if input._data.ndim > 2:
-        return ops.nn.functional.pad(input, (amount, amount), mode)
-    padded = ops.nn.functional.pad(input.unsqueeze(0), (amount, amount), mode)
-    return padded.squeeze(0)
+def _padded(signal: Any, amount: int, mode: str) -> Any:
+    """A signal `(B, L)` or `(L,)` with `amount` values put on at both ends."""
+    added = max(3 - signal.dim(), 0)  # modes pad the last of 3 dims
+    for _ in range(added):
+        signal = signal.unsqueeze(0)
+    signal = ops.nn.functional.pad(signal, [amount, amount], mode)
+    for _ in range(added):
+        signal = signal.squeeze(0)
+    return signal
 
 
 @composite("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, "
            "Tensor? window=None, bool center=True, str pad_mode='reflect', bool normalized=False, "
            "bool? onesided=None, bool? return_complex=None, bool? align_to_window=None)"
-           " -> Tensor", autocast="cpu=float32")  # fmt: skip
+           " -> Tensor", autocast="cpu=float32", program=True)  # fmt: skip
 def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-         window: Any = None, center: bool = True, pad_mode: str = "reflect",
+         window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect",
          normalized: bool = False, onesided: bool | None = None,
          return_complex: bool | None = None,
          align_to_window: bool | None = None) -> Any:  # fmt: skip
@@ -80,12 +84,22 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     """
     if align_to_window is not None and center:
         raise RuntimeError("stft align_to_window should only be set when center = false")
+    signal = _padded(input, n_fft // 2, pad_mode) if center else input
+    if EAGER:
+        return _spectra(signal, n_fft, hop_length, win_length, window, normalized, onesided,
+                        return_complex, align_to_window)  # fmt: skip
+    return ops.stft(signal, n_fft, hop_length, win_length, window, normalized, onesided,
+                    return_complex, align_to_window)  # fmt: skip
+
+
+def _spectra(input: Any, n_fft: int, hop_length: int | None, win_length: int | None, window: Any,
+             normalized: bool, onesided: bool | None, return_complex: bool | None,
+             align_to_window: bool | None) -> Any:  # fmt: skip
+    """The spectra of a signal that needs no padding."""
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     single = input._data.ndim == 1
     signal: Any = input.unsqueeze(0) if single else input
-    if center:
-        signal = _padded(signal, n_fft // 2, pad_mode)
     if window is None:
         warn_once("A window was not provided. A rectangular window will be applied,which is known "
               "to cause spectral leakage. Other windows such as torch.hann_window or "

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.programs import EAGER
 from flambeau._core.settings import warn_once
 from flambeau._ops.elementwise.arithmetic import conj, underived
 from flambeau._ops.linalg import by_name as kernels
@@ -30,6 +31,7 @@ from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import EXACT, castable
+from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.saved_fields import OfInput
 
 # ---- LU
@@ -120,8 +122,10 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     return write(lu_factor, out, named(lu_factor, factors, pivots))
 
 
-@composite("lu(Tensor self, bool pivot=True, bool get_infos=False) -> (Tensor, Tensor)")
-def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+@composite("lu(Tensor self, bool pivot=True, bool get_infos=False) -> (Tensor, Tensor)",
+           program=True)  # fmt: skip
+def lu(A: Any, pivot: bool = True, get_infos: bool = False,
+       out: tuple[Tensor, ...] | None = None) -> Any:  # fmt: skip
     """(LU, pivots), and info where asked for: the older form of `linalg.lu_factor_ex`.
 
     Shapes for A (*, m, n): LU the same, pivots (*, min(m, n)), info (*).
@@ -131,8 +135,22 @@ def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None)
     tensor([[ 4.0000,  3.0000],
             [ 0.5000, -0.5000]])
     """
-    result = ops._lu_with_info(input, pivot)
-    return write(lu, out, result if get_infos else tuple(result[:2]))
+    found = ops._lu_with_info(A, pivot, not get_infos)
+    if get_infos:
+        if EAGER:
+            return write(lu, out, found)
+        if out is None:
+            return found
+        return _put(out[0], found[0]), _put(out[1], found[1]), _put(out[2], found[2])
+    if EAGER:
+        return write(lu, out, (found[0], found[1]))
+    if out is None:
+        return found[0], found[1]
+    return _put(out[0], found[0]), _put(out[1], found[1])
+
+
+def _put(place: Tensor, value: Tensor) -> Tensor:
+    return place.resize_as_(value).copy_(value)
 
 
 @composite("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)"

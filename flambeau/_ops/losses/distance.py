@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.programs import EAGER
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.losses.elementwise import NONE, reduced, reduction_code, reduction_of
 from flambeau._ops.products.blas import matmul
@@ -109,10 +110,6 @@ def cdist_forward(x1: np.ndarray, x2: np.ndarray, p: float,
     return narrow(np.ascontiguousarray(_norms(x1[..., :, None, :] - x2[..., None, :, :], p)), dtype)
 
 
-COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": 0, "use_mm_for_euclid_dist": 1,
-                 "donot_use_mm_for_euclid_dist": 2}  # fmt: skip
-
-
 def _check_cdist(x1: Any, x2: Any, p: float) -> None:
     for name, x in (("X1", x1), ("X2", x2)):
         if x.dim() < 2:
@@ -138,6 +135,7 @@ def _check_cdist(x1: Any, x2: Any, p: float) -> None:
     "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
     autocast="float32",
     method=False,
+    program=True,
 )
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
@@ -148,11 +146,16 @@ def cdist(
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[5.]])
     """
-    known = compute_mode.__hash__ is not None and compute_mode in COMPUTE_MODES
-    mode = COMPUTE_MODES[compute_mode] if known else None
-    if mode is None:
+    mode: int | None = None  # where the number of rows decides
+    if compute_mode == "use_mm_for_euclid_dist":
+        mode = 1
+    elif compute_mode == "donot_use_mm_for_euclid_dist":
+        mode = 2
+    elif compute_mode != "use_mm_for_euclid_dist_if_necessary":
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return ops._cdist_forward(x1, x2, p, mode)
+    if EAGER:
+        return ops._cdist_forward(x1, x2, p, mode)
+    return ops.cdist(x1, x2, p, mode)
 
 
 def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._core.dtype import from_numpy_dtype
 from flambeau._core.layout import contiguous_format
+from flambeau._core.programs import EAGER
 from flambeau._core.promotion import promote_types
 from flambeau._core.settings import warn_once
 from flambeau._ops.elementwise.arithmetic import conj
@@ -35,33 +36,70 @@ CONTRACTED = (
 )
 
 
-def _check_tensordot(left: Any, right: Any, dims: Any) -> tuple[list[int], list[int]]:
-    """The dims of both operands that are summed over, as the user gave them."""
-    if hasattr(dims, "_data"):
-        dims = dims.tolist()
-    if not isinstance(dims, int):
-        first, second = dims
-        first = [first] if isinstance(first, int) else [int(d) for d in first]
-        second = [second] if isinstance(second, int) else [int(d) for d in second]
-        return first, second
-    if dims < 0:
-        raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-    if dims > min(left._data.ndim, right._data.ndim):
-        raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-    return list(range(-dims, 0)), list(range(dims))
-
-
 @composite("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
            out_writer="copy_",
-           autocast="cuda=widest", method=False, out_type=CONTRACTED)  # fmt: skip
-def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+           autocast="cuda=widest", method=False, out_type=CONTRACTED, program=True,
+           choices={"dims": ("int", "Tuple[List[int], List[int]]", "List[List[int]]", "Tensor")}
+           )  # fmt: skip
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Tensor | None = None) -> Any:
     """The sum of products over the last `dims` dims of a and the first of b, or over two lists.
 
     >>> import flambeau as torch
     >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(3, 4, 5), dims=2).shape
     torch.Size([2, 5])
     """
-    first, second = _check_tensordot(a, b, dims)
+    if isinstance(dims, int):
+        first, second = _last_and_first(dims, f"{dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+    elif isinstance(dims, Tensor):
+        if dims.numel() > 1:
+            if dims.size(0) != 2:
+                raise AssertionError(
+                    f"dims tensor must have size 2 in first dimension, got {dims.size(0)}"
+                )
+            pairs: list[list[int]] = dims.tolist()
+            first, second = pairs[0], pairs[1]
+        else:
+            first, second = _last_and_first(int(dims.item()), f"{dims}")
+    else:
+        if EAGER:
+            _check_lists(dims)
+        first, second = dims[0], dims[1]
+    if EAGER:
+        return write(tensordot, out, _paired(a, b, first, second))
+    if out is None:
+        return ops.tensordot(a, b, first, second)
+    return ops.tensordot(a, b, first, second, out=out)
+
+
+def _last_and_first(count: int, given: str) -> tuple[list[int], list[int]]:
+    if count < 0:
+        raise RuntimeError(f"tensordot expects dims >= 0, but got dims={given}")
+    return [dim - count for dim in range(count)], list(range(count))
+
+
+def _check_lists(dims: Any) -> None:
+    """Torch's error for what is no pair of lists."""
+    if not isinstance(dims, (tuple, list)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
+        )
+    _, _ = dims  # as Python says it
+
+
+def _as_dims(dims: Any, name: str) -> list[int]:
+    if not isinstance(dims, (tuple, list)):
+        position = 3 if name == "dims_self" else 4
+        raise TypeError(f"tensordot(): argument '{name}' (position {position}) must be tuple of "
+                        f"ints, not {type(dims).__name__}")  # fmt: skip
+    return [int(dim) for dim in dims]
+
+
+def _paired(a: Any, b: Any, first: Any, second: Any) -> Any:
+    """The product over pairs of dims."""
+    first, second = _as_dims(first, "dims_self"), _as_dims(second, "dims_other")
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
     if a._data.dtype != b._data.dtype:
@@ -74,7 +112,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
                 f"contracted dimensions need to match, but first has size {have[0]} in dim {d} and "
                 f"second has size {have[1]} in dim {e}"
             )
-    return write(tensordot, out, _contracted(a, b, first, second))
+    return _contracted(a, b, first, second)
 
 
 def _contracted(a: Any, b: Any, first: list[int], second: list[int]) -> Any:

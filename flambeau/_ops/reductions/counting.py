@@ -10,10 +10,12 @@ import numpy as np
 
 from flambeau._core.device import thread
 from flambeau._core.dtype import NUMPY_HALVES
+from flambeau._core.programs import EAGER
 from flambeau._ops.factories.ranges import spaced
 from flambeau._ops.reductions.sums import FLOAT64, INT64, finished, refuse, working_array, write
 from flambeau._ops.sorting.sort import order
 from flambeau._ops.table.dims import wrap_dim
+from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.result_types import result_type_of
 from flambeau._ops.table.scalars import real
@@ -393,13 +395,6 @@ def _unique(input: Any, dim: int | None, consecutive: bool) -> tuple[Tensor, Ten
             wrap(finished(groups.counts, INT64)))  # fmt: skip
 
 
-def _chosen(found: tuple[Tensor, ...], inverse: bool, counts: bool) -> Any:
-    chosen = [found[0]]
-    chosen += [found[1]] if inverse else []
-    chosen += [found[2]] if counts else []
-    return tuple(chosen) if len(chosen) > 1 else chosen[0]
-
-
 def _check_zero_sizes(data: np.ndarray, dim: int | None) -> None:
     if dim is not None and not data.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -415,6 +410,28 @@ def _check_zero_sizes(data: np.ndarray, dim: int | None) -> None:
         )
 
 
+def _eager_unique(input: Any, further: bool, dim: int | None) -> Any:
+    """further: whether more is wanted than the values."""
+    _refuse_examples(input, "_unique2" if dim is None else "unique_dim")
+    _check_zero_sizes(input._data, dim)
+    if dim is None and not further:
+        refuse(input._data, "bool int float", "unique")
+        values = recorded(_sorted_values(input), (input,), "_unique2", "Unique2Backward0")
+        return values, None, None
+    found = _unique(input, dim, False)
+    name, title = ("_unique2", "Unique2") if dim is None else ("unique_dim", "UniqueDim")
+    recorded(found, (input,), name, f"{title}Backward0")
+    return found
+
+
+def _eager_consecutive(input: Any, dim: int | None) -> Any:
+    _refuse_examples(input, "unique_consecutive")
+    _check_zero_sizes(input._data, dim)
+    found = _unique(input, dim, True)
+    recorded(found, (input,), "unique_consecutive", "UniqueConsecutiveBackward0")
+    return found
+
+
 def _refuse_examples(input: Any, name: str) -> None:
     """Torch's error under `vmap`: how many there are depends on the numbers of each example."""
     if isinstance(input, Tensor) and getattr(input, "_data", None).__class__ is Example:
@@ -425,6 +442,7 @@ def _refuse_examples(input: Any, name: str) -> None:
     "unique(Tensor self, bool sorted=True, bool return_inverse=False, "
     "bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
     shape="unknown",
+    program=True,
 )
 def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
            return_counts: bool = False, dim: int | None = None) -> Any:  # fmt: skip
@@ -435,21 +453,26 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    _refuse_examples(input, "_unique2" if dim is None else "unique_dim")
-    _check_zero_sizes(input._data, dim)
-    if dim is None and not return_inverse and not return_counts:
-        refuse(input._data, "bool int float", "unique")
-        return recorded(_sorted_values(input), (input,), "_unique2", "Unique2Backward0")
-    found = _unique(input, dim, False)
-    name, title = ("_unique2", "Unique2") if dim is None else ("unique_dim", "UniqueDim")
-    recorded(found, (input,), name, f"{title}Backward0")
-    return _chosen(found, return_inverse, return_counts)
+    if EAGER:
+        found = _eager_unique(input, return_inverse or return_counts, dim)
+    elif dim is None:
+        found = ops._unique2(input, sorted, return_inverse, return_counts)
+    else:
+        found = ops.unique_dim(input, dim, sorted, return_inverse, return_counts)
+    if return_inverse and return_counts:
+        return found
+    if return_inverse:
+        return found[0], found[1]
+    if return_counts:
+        return found[0], found[2]
+    return found[0]
 
 
 @composite(
     "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
     "int? dim=None) -> (Tensor, Tensor, Tensor)",
     shape="unknown",
+    program=True,
 )
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:  # fmt: skip
@@ -459,8 +482,14 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    _refuse_examples(input, "unique_consecutive")
-    _check_zero_sizes(input._data, dim)
-    found = _unique(input, dim, True)
-    recorded(found, (input,), "unique_consecutive", "UniqueConsecutiveBackward0")
-    return _chosen(found, return_inverse, return_counts)
+    if EAGER:
+        found = _eager_consecutive(input, dim)
+    else:
+        found = ops.unique_consecutive(input, return_inverse, return_counts, dim)
+    if return_inverse and return_counts:
+        return found
+    if return_inverse:
+        return found[0], found[1]
+    if return_counts:
+        return found[0], found[2]
+    return found[0]

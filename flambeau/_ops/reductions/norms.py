@@ -18,6 +18,7 @@ from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel, reduction
 from flambeau._ops.table.outputs import EXACT, NORM_TYPE
+from flambeau._tensor.tensor import Tensor
 
 INFINITY = float("inf")
 
@@ -370,9 +371,11 @@ def old_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool) -> np.ndarray:
     "ScalarType dtype) -> Tensor",
     out_writer="linalg_vector_norm",
     out_type=EXACT,
+    program=True,
+    choices={"p": ("str", "Optional[number]"), "dim": ("Optional[List[int]]", "Optional[int]")},
 )
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,
-         dtype: Any = None) -> Any:  # fmt: skip
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False,
+         out: Tensor | None = None, dtype: dt.dtype | None = None) -> Any:  # fmt: skip
     """The vector norm (2 unless `p` says otherwise) of everything or over dims; "nuc" is the
     matrix norm of that name.
 
@@ -380,15 +383,27 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     >>> torch.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    count = len(dim) if isinstance(dim, (tuple, list)) else 1
-    if p is None or (p == "fro" and count <= 2):
-        result = ops.linalg.vector_norm(input, 2, dim, keepdim, dtype=dtype)
-    elif isinstance(p, str):
-        dims = tuple(range(input.ndim)) if dim is None else dim
-        result = ops.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype)
-    else:
-        result = ops.linalg.vector_norm(input, p, dim, keepdim, dtype=dtype)
-    return write(norm, out, result)
+    dims: list[int] | None = None
+    if dim is not None:
+        if isinstance(dim, int):
+            dims = [dim]
+        else:
+            dims = dim
+    if isinstance(p, str):
+        if p == "fro" and (dims is None or len(dims) <= 2):
+            if out is None:
+                return ops.linalg.vector_norm(input, 2, dims, keepdim, dtype=dtype)
+            return ops.linalg.vector_norm(input, 2, dims, keepdim, dtype=dtype, out=out)
+        if dims is None:
+            dims = list(range(input.dim()))
+        if out is None:
+            return ops.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype)
+        return ops.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
+    else:  # noqa: RET505 - a program takes one branch by the type of `p`
+        order = p if p is not None else 2
+        if out is None:
+            return ops.linalg.vector_norm(input, order, dims, keepdim, dtype=dtype)
+        return ops.linalg.vector_norm(input, order, dims, keepdim, dtype=dtype, out=out)
 
 
 def _dist_backward(grad: Any, self: Any, other: Any, p: Any, result: Any) -> Any:

@@ -46,7 +46,7 @@ pixel_unshuffle repeat repeat_interleave roll rot90 tile tril triu
 _attention _attention_backward _attention_open_weights _attention_slope _attention_weights
 nn.functional.scaled_dot_product_attention
 """,
-    "attention.fast": "_native_multi_head_attention",
+    "attention.fast": "_native_multi_head_attention _transformer_encoder_layer_fwd",
     "attention.heads": "nn.functional.multi_head_attention_forward",
     "conv.convolution": """
 _conv_bias_grad _conv_input_grad _conv_weight_grad conv1d conv2d conv3d conv_tbc conv_transpose1d
@@ -290,6 +290,7 @@ _dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad binomial
 _gru_layer _gru_layer_backward _lstm_layer _lstm_layer_backward _lstm_steps _rnn_layer
 _rnn_layer_backward
 """,
+    "recurrent.sequences": "gru lstm rnn_relu rnn_tanh",
     "reductions.counting": "bincount histc histogram histogramdd unique unique_consecutive",
     "reductions.extrema": "amax amin aminmax argmax argmin max min",
     "reductions.hashing": "hash_tensor",
@@ -623,6 +624,7 @@ alpha_dropout atleast_1d atleast_2d atleast_3d broadcast_tensors cartesian_prod 
 dropout einsum feature_alpha_dropout feature_dropout histogramdd meshgrid sum_to_size type_as
 unsafe_chunk unsafe_split unsafe_split_with_sizes
 """,
+    "program": "cdist lu norm stft tensordot unique unique_consecutive",
     "regular": """
 _as_strided _conj _imag _neg_view _real _view_as_real abs add addcmul addmm alias baddbmm
 bitwise_and bitwise_not bitwise_or bmm cat chunk clamp clamp_max clamp_min clone conv1d conv2d

@@ -86,6 +86,8 @@ class Further:
     out_writer: str = ""
     # Whether PyTorch's function of `nn.functional` is the operator itself, no program in Python.
     builtin: bool = False
+    # Whether PyTorch's function of `torch` is no operator but a program, of `torch.functional`.
+    program: bool = False
     # What the optimiser of scripts asks:
     fused: bool = False  # whether kernels of several operators may hold it
     regular: bool = False  # whether its slope is finite where its operands are: see `is_regular`

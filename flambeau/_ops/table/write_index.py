@@ -136,6 +136,7 @@ def _aliases() -> str:
 FACTS: dict[str, Callable[[table.Op], bool]] = {
     "any_entries": lambda op: op.sparse_entries == "any",
     "builtin": lambda op: op.builtin,
+    "program": lambda op: op.program,
     "distinct_entries": lambda op: op.sparse_entries == "distinct",
     "elementwise": lambda op: op.elementwise,
     "fused": lambda op: op.fused,

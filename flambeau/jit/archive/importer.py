@@ -34,8 +34,8 @@ from flambeau.jit.ir.function import CompilationUnit, Function
 from flambeau.jit.ir.graph import Graph
 from flambeau.jit.ir.source import ScriptError, Source
 from flambeau.jit.ir.values import type_of
-from flambeau.jit.library.contexts import IN_ARCHIVES
 from flambeau.jit.modules.classes import class_type_of
+from flambeau.jit.modules.contexts import IN_ARCHIVES
 from flambeau.jit.modules.enums import types as enum_types
 
 HOOKS = {"__forward_hooks__": "forward_hooks", "__forward_pre_hooks__": "forward_pre_hooks"}

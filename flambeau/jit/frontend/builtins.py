@@ -51,8 +51,8 @@ PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_", "sparse":
 RENAMED = {"aten::sparse_spdiags": "aten::_spdiags", "aten::sparse_spsolve": "aten::_spsolve",
            "aten::logsigmoid": "aten::log_sigmoid",
            "aten::_segment_reduce": "aten::segment_reduce"}  # fmt: skip
-PROGRAMS = frozenset("cdist lu norm stft tensordot unique unique_consecutive".split())
-"""Functions of `torch` that are programs of `torch.functional`, not operators."""
+PROGRAMS = frozenset(name.removeprefix("aten::") for name in with_fact("program"))
+"""Functions of `torch` that are programs of `torch.functional`, not operators, as rows say."""
 AUTOGRAD = {"grad": "aten::grad", "backward": "aten::backward"}
 
 

@@ -32,21 +32,12 @@ def annotations_of(owner: type) -> dict[str, Any]:
     they can be.
     """
     for base in owner.__mro__:
-        notes = form_annotations(base)
+        notes = inspect.get_annotations(base)
         if notes:
             home = own_module(base)
             scope = vars(sys.modules[home]) if home in sys.modules else {}
             return {name: _evaluated(note, scope) for name, note in notes.items()}
     return {}
-
-
-def form_annotations(owner: type) -> dict[str, Any]:
-    """A class's own annotations; for a layer of flambeau also those of its scripted form."""
-    from flambeau.jit.library.forms import form_of
-
-    form = form_of(owner)
-    own = inspect.get_annotations(owner)
-    return own if form is None else {**own, **form.annotations}
 
 
 def _evaluated(note: Any, scope: dict[str, Any]) -> Any:

@@ -134,7 +134,7 @@ class _Facts:
         self._add_others()
 
     def _add_others(self) -> None:
-        """What is in `__dict__`, and the properties that the scripted form of a layer names."""
+        """What is in `__dict__`, and the properties that annotations name."""
         module = self.module
         found = dict(module.__dict__)
         for name in self.annotations:

@@ -17,7 +17,6 @@ from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import Function
 from flambeau.jit.ir.source import ScriptError, SourceRange
-from flambeau.jit.library.scope import function_sugar
 from flambeau.jit.modules import row_programs
 from flambeau.jit.modules.class_values import (
     ClassValue,
@@ -55,7 +54,7 @@ def python_function(value: Any, where: SourceRange) -> SugaredValue | None:
         return None
     place, name = as_torch(value.__module__ or ""), value.__name__
     if name in PROGRAMS and getattr(sys.modules["flambeau"], name) is value:
-        return function_sugar("torch.functional", name)
+        return row_programs.program(name)
     if place.partition(".")[0] in ("torch", "flambeau"):
         return _of_flambeau(value, place, name)
     if markers.is_ignored(value):
@@ -77,14 +76,11 @@ def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
     if place == "torch.nn.functional" and is_functional(name):
         return operator(name)
     if place == "torch.nn.functional":
-        of_row = row_programs.program(f"nn.functional.{name}")
-        return function_sugar(place, name) or of_row or operator(name)
+        return row_programs.program(f"nn.functional.{name}") or operator(name)
     if place.startswith(("torch._ops", "torch._core")) and builtin_name(value) is None:
         return FunctionValue(row_programs.helper(value))
     if place.startswith("torch.nn.layers"):  # what layers share is a program as they are
-        from flambeau.jit.modules.scripting import compiled_function
-
-        return FunctionValue(compiled_function(value)._function)
+        return FunctionValue(row_programs.helper(value))
     return operator(name) if place == "torch" else None
 
 
@@ -130,8 +126,8 @@ def python_class(value: Any, where: SourceRange) -> SugaredValue | None:
         from flambeau.jit.modules.named_tuples import named_tuple_type
 
         return NamedTupleClass(named_tuple_type(value))
-    from flambeau.jit.library.contexts import scripted_form
     from flambeau.jit.modules.classes import can_be_compiled, class_type_of, known_class
+    from flambeau.jit.modules.contexts import scripted_form
 
     form = scripted_form(value)
     known = known_class(form)

@@ -18,7 +18,6 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import PYTHON_UNIT, CompilationUnit, Function
 from flambeau.jit.ir.graph import Value
 from flambeau.jit.ir.source import Source
-from flambeau.jit.library.forms import form_of
 from flambeau.jit.modules import handlers  # noqa: F401  it says what Python objects mean
 from flambeau.jit.modules.concrete import ConcreteType, concrete_of_script
 from flambeau.jit.modules.module_values import ModuleValue
@@ -118,15 +117,8 @@ class MethodSource:
 
 
 def method_source(owner: type, name: str) -> MethodSource | None:
-    """The source of a method of a module's class: of the class itself, or of the scripted form of
-    the layer that it inherits from.
-    """
+    """The source of a method of a module's class."""
     for base in owner.__mro__:
-        form = form_of(base)
-        if form is not None and name in form.methods:
-            from flambeau.jit.library.scope import LibraryScope
-
-            return MethodSource(form.methods[name], LibraryScope("torch.nn.functional"))
         function = base.__dict__.get(name)
         if function is not None:
             return source_of(function) if inspect.isfunction(function) else None
@@ -138,7 +130,10 @@ def source_of(function: Any, name: str = "") -> MethodSource:
     function = inspect.unwrap(function)
     definition = definition_of(function)
     if function.__module__.startswith("flambeau."):
+        from flambeau.jit.modules.row_programs import without_eager
+
         _forget_any(definition.node)
+        definition = without_eager(definition)
     if name and definition.node.name != name:
         from flambeau.jit.modules.classes import renamed
 

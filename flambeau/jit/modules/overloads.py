@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import types
+import typing
 from typing import Any
 
 from flambeau._core.class_homes import own_module
 from flambeau.jit import markers
-from flambeau.jit.library.forms import form_of
 from flambeau.nn import Module
 
 
@@ -19,8 +21,8 @@ def names(module: Module) -> dict[str, list[str]]:
 
 
 def declarations(owner: type) -> dict[str, list[Any]]:
-    """The declarations of overloaded methods: Python functions, or Definitions for a layer of
-    flambeau. A method that overrides one with declarations has none.
+    """The declarations of overloaded methods. A method that overrides one with declarations has
+    none.
     """
     found: dict[str, list[Any]] = {}
     before: list[type] = []
@@ -34,14 +36,26 @@ def declarations(owner: type) -> dict[str, list[Any]]:
 
 
 def _declared_in(base: type) -> dict[str, list[Any]]:
-    form = form_of(base)
-    found: dict[str, list[Any]] = {} if form is None else {**form.overloads}
-    start = f"{own_module(base)}.{base.__qualname__}."
+    module = own_module(base)
+    found = _of_layer(base) if module.startswith("flambeau.nn") else {}
+    start = f"{module}.{base.__qualname__}."
     for place, declared in markers.method_overloads.items():
         name = place.removeprefix(start)
         if place.startswith(start) and name in base.__dict__ and declared:
             found.setdefault(name, declared)
     return found
+
+
+def _of_layer(base: type) -> dict[str, list[Any]]:
+    """What a layer of flambeau declares as type checkers read it, by `typing.overload`."""
+    found = {}
+    for name, item in vars(base).items():
+        if inspect.isfunction(item):
+            place: Any = types.SimpleNamespace(
+                __module__=base.__module__, __qualname__=f"{base.__qualname__}.{name}"
+            )
+            found[name] = list(typing.get_overloads(place))
+    return {name: declared for name, declared in found.items() if declared}
 
 
 def _check_implemented(owner: type, name: str, declared: list[Any]) -> None:

@@ -172,6 +172,11 @@ def _constants(function: Any) -> dict[str, Any]:
     return {ONLY_EAGER: False, **{n: v for n, v in closed.items() if isinstance(v, (int, str))}}
 
 
+def without_eager(definition: Definition) -> Definition:
+    """A method of a layer without what `EAGER` guards."""
+    return Definition(Decided({ONLY_EAGER: False}).visit(definition.node), definition.source)
+
+
 class AsProgram(ast.NodeTransformer):
     """Takes away what is Python's: the array of a tensor stands for the tensor, and `Any` in an
     annotation for a tensor too, or for what follows from the body.
@@ -203,12 +208,15 @@ def _tensors_for_any(annotation: ast.expr | None) -> None:
 
 
 def signature(op: Op, types: Mapping[str, str] | None = None) -> Definition:
-    """The parameters and results that a row's schema declares, as Python writes them.
+    """The parameters and results that a row's schema declares, as Python writes them; where the
+    operator of ATen has others than the function, those of the function.
 
     types: those of parameters that the row has several for.
     """
     from flambeau.jit.ir.source import Source
 
+    if op.program:
+        return _own_signature(op, types or {})
     parameters = [parameter(op, argument, types or {}) for argument in op.schema.arguments]
     results = [f"Optional[{kind[:-1]}]" if kind.endswith("?") else kind
                for kind in op.schema.return_types]  # fmt: skip
@@ -217,6 +225,30 @@ def signature(op: Op, types: Mapping[str, str] | None = None) -> Definition:
     node = ast.parse(text).body[0]
     assert isinstance(node, ast.FunctionDef)
     return Definition(node, Source(text, op.module))
+
+
+def _own_signature(op: Op, types: Mapping[str, str]) -> Definition:
+    found = _body(op.body)
+    node = copy.deepcopy(found.node)
+    node.returns = None
+    parameters = node.args.args
+    without = len(parameters) - len(node.args.defaults)
+    for index, argument in enumerate(parameters):
+        if argument.arg not in types:
+            continue
+        argument.annotation = ast.parse(types[argument.arg], mode="eval").body
+        default = node.args.defaults[index - without] if index >= without else None
+        if isinstance(default, ast.Constant) and not _fits(default.value, types[argument.arg]):
+            # The default fits another choice: here there is none, nor are there any before.
+            node.args.defaults = node.args.defaults[index - without + 1 :]
+            without = index + 1
+    return Definition(node, found.source)
+
+
+def _fits(default: Any, type: str) -> bool:
+    if default is None:
+        return type.startswith("Optional")
+    return type.removeprefix("Optional[").removesuffix("]") == default.__class__.__name__
 
 
 def parameter(op: Op, argument: RowArgument, types: Mapping[str, str]) -> str:
@@ -277,10 +309,18 @@ def chosen_function(op: Op, chosen: tuple[str, ...]) -> Function:
         name = f"{op.public}_with_{'_and_'.join(FLAGS[flag] for flag in chosen)}"
     declared = signature(op)
     declared.node.returns = None
+    _one_each(declared.node, len(op.schema.return_types) + len(chosen))
     values = {flag: flag in chosen for flag in FLAGS}
     body = _body(op.body)
     node = Decided(values).visit(copy.deepcopy(body.node))
     return _function(op, name, declared, Definition(node, body.source))
+
+
+def _one_each(node: ast.FunctionDef, count: int) -> None:
+    """Let `tuple[Tensor, ...]`, which programs have not, be of as many tensors as there are."""
+    for part in ast.walk(node.args):
+        if isinstance(part, ast.Tuple) and getattr(part.elts[-1], "value", None) is Ellipsis:
+            part.elts = [part.elts[0]] * count
 
 
 class Decided(ast.NodeTransformer):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from flambeau._ops.images.interpolate import BY_FACTORS, NEAREST, UPSAMPLE
-from flambeau._ops.losses.distance import COMPUTE_MODES
-from flambeau._ops.recurrent.cells import step
 from flambeau._ops.table.namespace import get, ops
-from flambeau._tensor.tensor import Tensor
 from flambeau.jit.operators.forms import element_type
 from flambeau.jit.operators.registry import implements
 
@@ -102,10 +98,14 @@ def gelu_in_place(input: Any, approximate: str) -> Any:
     return input.copy_(functional().gelu(input, approximate=approximate))
 
 
+COMPUTE_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
+                 "donot_use_mm_for_euclid_dist")  # fmt: skip
+
+
 @implements("cdist")
 def cdist(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
     """Programs say by a number how distances are to be computed."""
-    return ops.cdist(x1, x2, p, tuple(COMPUTE_MODES)[compute_mode or 0])
+    return ops.cdist(x1, x2, p, COMPUTE_MODES[compute_mode or 0])
 
 
 @implements("_unique")
@@ -213,113 +213,7 @@ def upsample(input: Any, size: Any, factor: Any, mode: str, align_corners: bool 
     return functional().interpolate(input, size, factor, mode, align_corners)
 
 
-# ---- recurrent layers
-
-
-@dataclass(frozen=True, slots=True)
-class _Weights:
-    weight_ih: Tensor
-    weight_hh: Tensor
-    bias_ih: Tensor | None
-    bias_hh: Tensor | None
-    weight_hr: Tensor | None = None
-
-
-def _weights(params: list[Any], biased: bool, projected: bool) -> list[_Weights]:
-    """The weights of each layer and direction, of a flat list."""
-    size = 2 + 2 * biased + projected
-    made = []
-    for start in range(0, len(params), size):
-        group = params[start : start + size]
-        biases = group[2:4] if biased else (None, None)
-        made.append(
-            _Weights(group[0], group[1], biases[0], biases[1], group[-1] if projected else None)
-        )
-    return made
-
-
-def _run_layers(mode: str, input: Any, states: tuple[Any, ...], params: list[Any], biased: bool,
-                layers: int, dropout: float, train: bool, bidirectional: bool,
-                batch_sizes: list[int] | None) -> tuple[Any, list[Any]]:  # fmt: skip
-    """All layers over (T, N, features) or packed rows: the outputs and the last states."""
-    from flambeau._ops.recurrent.layers import is_one_operator
-    from flambeau.nn.layers.rnn_steps import Direction
-
-    single = is_one_operator(mode, input)
-    projected = mode == "LSTM" and states[0].shape[2] != states[1].shape[2]
-    weights = _weights(params, biased, projected)
-    directions = 2 if bidirectional else 1
-    last: list[tuple[Any, ...]] = []
-    for layer in range(layers):
-        outputs = []
-        for side in range(directions):
-            index = layer * directions + side
-            start = tuple(state[index] for state in states)
-            direction = Direction(mode, weights[index], single=single)
-            if batch_sizes is None:
-                output, end = direction.run(input, start, side == 1)
-            else:
-                output, end = direction.run_packed(input, batch_sizes, start, side == 1)
-            outputs.append(output)
-            last.append(end)
-        input = outputs[0] if directions == 1 else ops.cat(outputs, -1)
-        if dropout and train and layer < layers - 1:
-            input = ops.dropout(input, dropout, True)
-    return input, [ops.stack(list(parts)) for parts in zip(*last, strict=True)]
-
-
-def _over_batch(mode: str, input: Any, states: tuple[Any, ...], params: list[Any], biased: bool,
-                layers: int, dropout: float, train: bool, bidirectional: bool,
-                batch_first: bool) -> tuple[Any, ...]:  # fmt: skip
-    alone = input.ndim == 2
-    if alone:
-        input = input.unsqueeze(1)
-        states = tuple(state.unsqueeze(1) if state.ndim == 2 else state for state in states)
-    elif batch_first:
-        input = input.transpose(0, 1)
-    output, last = _run_layers(mode, input, states, params, biased, layers, dropout, train,
-                               bidirectional, None)  # fmt: skip
-    if alone:
-        return output.squeeze(1), *(state.squeeze(1) for state in last)
-    return output.transpose(0, 1) if batch_first else output, *last
-
-
-@implements("lstm.input")
-def lstm(input: Any, hx: list[Any], *rest: Any) -> tuple[Any, ...]:
-    """An LSTM over a batch: outputs, last hidden and cell states."""
-    return _over_batch("LSTM", input, tuple(hx), *rest)
-
-
-@implements("lstm.data")
-def lstm_packed(data: Any, batch_sizes: Any, hx: list[Any], params: list[Any], *rest: Any) -> Any:
-    """An LSTM over a packed sequence."""
-    output, last = _run_layers("LSTM", data, tuple(hx), params, *rest, batch_sizes.tolist())  # type: ignore[call-arg]
-    return output, *last
-
-
-def _register_single_state(name: str, mode: str) -> None:
-    @implements(f"{name}.input")
-    def over_batch(input: Any, hx: Any, *rest: Any) -> Any:
-        return _over_batch(mode, input, (hx,), *rest)
-
-    @implements(f"{name}.data")
-    def packed(data: Any, batch_sizes: Any, hx: Any, params: list[Any], *rest: Any) -> Any:
-        output, last = _run_layers(mode, data, (hx,), params, *rest, batch_sizes.tolist())  # type: ignore[call-arg]
-        return output, last[0]
-
-    @implements(f"{name}_cell")
-    def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
-        return step(mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-
-for _name, _mode in {"gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}.items():
-    _register_single_state(_name, _mode)
-
-
-@implements("lstm_cell")
-def lstm_cell(input: Any, hx: list[Any], w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
-    """One step: the new hidden and cell states."""
-    return tuple(step("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh))
+# ---- packed sequences
 
 
 @implements("_pack_padded_sequence")

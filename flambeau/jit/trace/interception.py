@@ -56,12 +56,10 @@ def _functions() -> Iterator[tuple[str, Any]]:
             yield f"Tensor.{name}", function
     from flambeau.jit.modules.functions import ScriptFunction, ScriptMethod
     from flambeau.nn import Module
-    from flambeau.nn.layers.rnn import RNNBase
 
     for function in PUBLIC:
         yield function.__name__, function
     yield "Module.__call__", Module.__call__
-    yield "RNNBase._run", RNNBase._run
     yield "ScriptFunction.__call__", ScriptFunction.__call__
     yield "ScriptFunction.__call__", ScriptMethod.__call__
 

@@ -77,35 +77,3 @@ def _adaptive_max_pool(count: int) -> None:
 for _count in (1, 2, 3):
     _max_pool(_count)
     _adaptive_max_pool(_count)
-
-
-# ---- layers over sequences
-
-
-@recipe("RNNBase._run")
-def _recurrent(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
-    """All steps of all layers are one operator, whatever the length."""
-    layer, input, state, batch_sizes = args
-    if getattr(layer, "proj_size", 0) and layer.mode != "LSTM":
-        return itself(*args, **kwargs)
-    name = {"LSTM": "lstm", "GRU": "gru"}.get(layer.mode, layer.mode.lower())
-    hidden = list(state) if name == "lstm" else state[0]
-    options = (layer.bias, layer.num_layers, float(layer.dropout), layer.training,
-               layer.bidirectional)  # fmt: skip
-    weights = layer._flat_weights
-    if batch_sizes is None:
-        given = (input, hidden, weights, *options, False)
-    else:
-        given = (input, trace_sizes(trace), hidden, weights, *options)
-
-    def run(*_: Any) -> Any:
-        output, last = itself(layer, input, state, batch_sizes)
-        return (output, *last)
-
-    output, *last = trace.operator(name, run, given, {})
-    return output, tuple(last)
-
-
-def trace_sizes(trace: Any) -> Any:
-    """The batch sizes of the packed sequence that is being run, as a tensor."""
-    return trace.frame.f_locals["batch_sizes"]

@@ -7,7 +7,9 @@ from typing import Any
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import settings
-from flambeau._ops.attention.fast import Heads, attention, blocked, switch
+from flambeau._core.programs import EAGER
+from flambeau._ops.attention.fast import switch
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
@@ -159,27 +161,21 @@ class MultiheadAttention(Module):
         )
         return (output.transpose(1, 0) if swapped else output), weights
 
-    def _is_fast(self, query: Tensor, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
+    def _is_fast(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None,
+                 key_padding_mask: Tensor | None) -> bool:  # fmt: skip
         """Whether one operator does: attention of a batch to itself, for inference."""
-        return (
-            query is key and key is value and query.ndim == 3 and self.batch_first
-            and not self.training and self._can_be_fast and self.num_heads % 2 == 0
-            and all(mask is None or mask.dtype is dt.bool_ for mask in masks)
-            and may_be_fast(query, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight,
-                            self.out_proj.bias)
-        )  # fmt: skip
-
-    @property
-    def _can_be_fast(self) -> bool:
-        """Whether nothing in its construction is in the way of the fast path."""
-        extras = self.bias_k is not None or self.bias_v is not None or self.add_zero_attn
-        return self._qkv_same_embed_dim and self.in_proj_bias is not None and not extras
-
-    def _heads(self) -> Heads:
-        """The weights, for the fast path."""
-        projection = self.out_proj
-        return Heads(self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias,
-                     projection.weight, projection.bias)  # fmt: skip
+        if self.training or query is not key or key is not value or not self.batch_first:
+            return False
+        if query.dim() != 3 or self.num_heads % 2 == 1 or self.add_zero_attn:
+            return False
+        if self.bias_k is not None or self.bias_v is not None:
+            return False
+        if not (_is_bool(attn_mask) and _is_bool(key_padding_mask)):
+            return False
+        if self.in_proj_weight is not None and self.in_proj_bias is not None:
+            return may_be_fast([query, self.in_proj_weight, self.in_proj_bias,
+                                self.out_proj.weight, self.out_proj.bias])  # fmt: skip
+        return False
 
     def _fast(
         self,
@@ -190,10 +186,14 @@ class MultiheadAttention(Module):
         average: bool,
     ) -> tuple[Tensor, Tensor | None]:
         mask, kind = self.merge_masks(attn_mask, key_padding_mask, query)
-        result, weights = attention(query, query, query, self._heads(), blocked(mask, kind))
-        if not need_weights:
-            return result, None
-        return result, weights.mean(1) if average else weights
+        if self.in_proj_weight is None or self.in_proj_bias is None:
+            return query, None  # such layers never come here: programs need to be told
+        result, weights = ops._native_multi_head_attention(
+            query, query, query, self.embed_dim, self.num_heads, self.in_proj_weight,
+            self.in_proj_bias, self.out_proj.weight, self.out_proj.bias, mask, need_weights,
+            average, kind,
+        )  # fmt: skip
+        return result, weights if need_weights else None
 
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
@@ -215,15 +215,30 @@ class MultiheadAttention(Module):
         return merged, 2
 
 
-def may_be_fast(*tensors: Any) -> bool:
+def _is_bool(mask: Tensor | None) -> bool:
+    return mask is None or mask.dtype == dt.bool_
+
+
+def may_be_fast(tensors: list[Tensor]) -> bool:
     """Whether a layer may take its fast path with these inputs and parameters: it is allowed, no
     subclass has a say, all have one dtype, and no gradient is wanted.
     """
-    first = tensors[0]
-    plain = all(type(t) in (Tensor, Parameter) and t.dtype is first.dtype for t in tensors)
-    if not plain or not switch.enabled or settings.enabled["cuda"]:
+    if EAGER:
+        if not switch.enabled:
+            return False
+        for tensor in tensors:
+            if type(tensor) is not Parameter and type(tensor) is not Tensor:
+                return False
+    if settings.enabled["cuda"] if EAGER else ops.is_autocast_enabled():
         return False
-    return not (modes.grad.enabled and any(t.requires_grad for t in tensors))
+    recording = modes.grad.enabled if EAGER else ops.is_grad_enabled()
+    kind = tensors[0].dtype
+    if tensors[0].device.type not in ("cpu", "cuda"):
+        return False
+    for tensor in tensors:
+        if tensor.dtype != kind or (recording and tensor.requires_grad):
+            return False
+    return True
 
 
 def _swapped(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

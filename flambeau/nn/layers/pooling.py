@@ -210,6 +210,8 @@ class AvgPool1d(_AvgPoolNd):
     tensor([[3., 3.]])
     """
 
+    kernel_size: Any
+
     def __init__(
         self,
         kernel_size: Any,
@@ -273,6 +275,8 @@ class AvgPool2d(_AvgPoolWithDivisor):
     torch.Size([1, 3, 4, 4])
     """
 
+    kernel_size: Any
+
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(
             input,
@@ -292,6 +296,8 @@ class AvgPool3d(_AvgPoolWithDivisor):
     >>> torch.nn.AvgPool3d(2)(torch.ones(1, 3, 4, 8, 8)).shape
     torch.Size([1, 3, 2, 4, 4])
     """
+
+    kernel_size: Any
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(
@@ -334,6 +340,8 @@ class LPPool1d(_LPPoolNd):
     tensor([[ 5., 10.]])
     """
 
+    norm_type: float
+
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
@@ -348,6 +356,8 @@ class LPPool2d(_LPPoolNd):
     torch.Size([1, 3, 2, 2])
     """
 
+    norm_type: float
+
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
@@ -361,6 +371,8 @@ class LPPool3d(_LPPoolNd):
     >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 3, 4, 4, 4)).shape
     torch.Size([1, 3, 2, 2, 2])
     """
+
+    norm_type: float
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(
@@ -440,6 +452,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     tensor([[2.]])
     """
 
+    output_size: Any
+
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
@@ -452,6 +466,8 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     torch.Size([2, 3, 1, 1])
     """
 
+    output_size: Any
+
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
@@ -463,6 +479,8 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     >>> torch.nn.AdaptiveAvgPool3d((None, 2, 2))(torch.ones(1, 3, 4, 8, 8)).shape
     torch.Size([1, 3, 4, 2, 2])
     """
+
+    output_size: Any
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)

@@ -84,6 +84,7 @@ class Fold(Module):
     """
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
+    output_size: Any
 
     def __init__(
         self,
@@ -124,6 +125,7 @@ class Unfold(Module):
     """
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
+    kernel_size: Any
 
     def __init__(
         self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1

@@ -5,40 +5,23 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from flambeau._core.autocast import settings as autocast
-from flambeau._core.device import Defaults
-from flambeau._core.settings import warn_once
-from flambeau._ops.recurrent.layers import is_one_operator
+from flambeau._core.programs import EAGER
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
-from flambeau.nn import functional as F
 from flambeau.nn import init
-from flambeau.nn.layers.rnn_steps import Direction, State
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import empty_parameter
 from flambeau.nn.utils.rnn import PackedSequence
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
 ARGUMENT_TYPES = {"bias": bool, "batch_first": bool, "input_size": int, "hidden_size": int}
-PROJECTED = "LSTM with projections is not supported with oneDNN. Using default implementation."
 BAD_DROPOUT = (
     "dropout should be a number in range [0, 1] representing the probability of an element being "
     "zeroed"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """The weights of one layer in one direction."""
-
-    weight_ih: Tensor
-    weight_hh: Tensor
-    bias_ih: Tensor | None
-    bias_hh: Tensor | None
-    weight_hr: Tensor | None
 
 
 class RNNBase(Module):
@@ -70,6 +53,7 @@ class RNNBase(Module):
     ]
     __jit_unused_properties__ = ["all_weights"]
     mode: str
+    _flat_weights: list[Tensor]
 
     def __init__(
         self,
@@ -158,30 +142,23 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Nothing to do: weights need not lie in one block of memory."""
 
-    @property
+    @property  # type: ignore[no-redef]
     def _flat_weights(self) -> list[Tensor | None]:
-        return [getattr(self, name, None) for name in self._flat_weights_names]
+        held = self._parameters
+        return [held[name] if name in held else getattr(self, name, None)
+                for name in self._flat_weights_names]  # fmt: skip
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
         """The weights of each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
-    def _weights(self, layer: int, suffix: str) -> Weights:
-        def weight(name: str) -> Any:
-            return getattr(self, f"{name}_l{layer}{suffix}")
-
-        bias_ih = weight("bias_ih") if self.bias else None
-        bias_hh = weight("bias_hh") if self.bias else None
-        projection = weight("weight_hr") if self.proj_size else None
-        matrices = (weight("weight_ih"), weight("weight_hh"))
-        return Weights(*matrices, bias_ih, bias_hh, projection)
-
     # ---- checks
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise unless the input has the dtype, dims and size that the weights want."""
-        self._check_dtype(input)
+        if EAGER:  # autocast is none of a program's business
+            self._check_dtype(input)
         wanted = 3 if batch_sizes is None else 2
         if input.dim() != wanted:
             raise RuntimeError(f"input must have {wanted} dimensions, got {input.dim()}")
@@ -257,13 +234,7 @@ class RNNBase(Module):
     def _without_batch_dim(self, hx: Any) -> Any:
         return hx.squeeze(1)
 
-    def _as_state(self, hx: Any) -> State:
-        return (hx,)
-
-    def _from_state(self, state: State) -> Any:
-        return state[0]
-
-    # ---- forward: a script, too, in which `_over_batch` and `_over_packed` are operators
+    # ---- forward: a script, too, one for each kind of input
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """Outputs for every step and the last state.
@@ -297,45 +268,6 @@ class RNNBase(Module):
             if unbatched:
                 return output.squeeze(batch_dim), self._without_batch_dim(last)
             return output, last
-
-    def _over_batch(self, input: Tensor, hx: Any) -> tuple[Tensor, Any]:
-        if self.batch_first:
-            input = input.transpose(0, 1)
-        if input.shape[0] == 0:
-            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        output, last = self._run(input, self._as_state(hx), None)
-        hidden = self._from_state(last)
-        return (output.transpose(0, 1) if self.batch_first else output), hidden
-
-    def _over_packed(self, data: Tensor, hx: Any, batch_sizes: Tensor) -> tuple[Tensor, Any]:
-        output, last = self._run(data, self._as_state(hx), batch_sizes.tolist())
-        return output, self._from_state(last)
-
-    def _run(self, input: Tensor, state: State, batch_sizes: list[int] | None) -> Any:
-        """All layers: the outputs of the last and the last states of all."""
-        last: list[State] = []
-        suffixes = ("", "_reverse")[: 1 + self.bidirectional]
-        single = is_one_operator(self.mode, input)
-        if self.proj_size and single and batch_sizes is None:
-            warn_once(PROJECTED, 7)
-        for layer in range(self.num_layers):
-            outputs = []
-            for suffix in suffixes:
-                direction = Direction(self.mode, self._weights(layer, suffix), single=single)
-                start = tuple(value[len(last)] for value in state)
-                if Defaults.elsewhere:
-                    direction.check_places(input, start)
-                backwards = bool(suffix)
-                if batch_sizes is None:
-                    output, end = direction.run(input, start, backwards)
-                else:
-                    output, end = direction.run_packed(input, batch_sizes, start, backwards)
-                outputs.append(output)
-                last.append(end)
-            input = outputs[0] if len(outputs) == 1 else ops.cat(outputs, -1)
-            if self.dropout and self.training and layer < self.num_layers - 1:
-                input = F.dropout(input, self.dropout, training=True)
-        return input, tuple(ops.stack(values) for values in zip(*last, strict=True))
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
@@ -396,6 +328,34 @@ class RNN(RNNBase):
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
         self.nonlinearity = nonlinearity
 
+    @overload  # type: ignore[no-overload-impl]
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
+
+    @overload
+    def forward(
+        self, input: PackedSequence, hx: Tensor | None = None
+    ) -> tuple[PackedSequence, Tensor]: ...
+
+    forward = RNNBase.forward
+
+    def _over_batch(self, input: Tensor, hx: Tensor) -> tuple[Tensor, Tensor]:
+        if self.mode == "RNN_TANH":
+            return ops.rnn_tanh(input, hx, self._flat_weights, self.bias, self.num_layers,
+                                self.dropout, self.training, self.bidirectional,
+                                self.batch_first)  # fmt: skip
+        return ops.rnn_relu(input, hx, self._flat_weights, self.bias, self.num_layers,
+                            self.dropout, self.training, self.bidirectional,
+                            self.batch_first)  # fmt: skip
+
+    def _over_packed(self, data: Tensor, hx: Tensor, batch_sizes: Tensor) -> tuple[Tensor, Tensor]:
+        if self.mode == "RNN_TANH":
+            return ops.rnn_tanh(data, batch_sizes, hx, self._flat_weights, self.bias,
+                                self.num_layers, self.dropout, self.training,
+                                self.bidirectional)  # fmt: skip
+        return ops.rnn_relu(data, batch_sizes, hx, self._flat_weights, self.bias,
+                            self.num_layers, self.dropout, self.training,
+                            self.bidirectional)  # fmt: skip
+
 
 class GRU(RNNBase):
     """Gated recurrent units (Cho et al., 2014).
@@ -417,6 +377,24 @@ class GRU(RNNBase):
             raise ValueError(ONLY_LSTM)
         super().__init__("GRU", *args, **kwargs)
 
+    @overload  # type: ignore[no-overload-impl]
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
+
+    @overload
+    def forward(
+        self, input: PackedSequence, hx: Tensor | None = None
+    ) -> tuple[PackedSequence, Tensor]: ...
+
+    forward = RNNBase.forward
+
+    def _over_batch(self, input: Tensor, hx: Tensor) -> tuple[Tensor, Tensor]:
+        return ops.gru(input, hx, self._flat_weights, self.bias, self.num_layers, self.dropout,
+                       self.training, self.bidirectional, self.batch_first)  # fmt: skip
+
+    def _over_packed(self, data: Tensor, hx: Tensor, batch_sizes: Tensor) -> tuple[Tensor, Tensor]:
+        return ops.gru(data, batch_sizes, hx, self._flat_weights, self.bias, self.num_layers,
+                       self.dropout, self.training, self.bidirectional)  # fmt: skip
+
 
 class LSTM(RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997); the state is (h, c).
@@ -433,6 +411,36 @@ class LSTM(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
+
+    @overload  # type: ignore[no-overload-impl]
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]: ...
+
+    @overload
+    def forward(
+        self, input: PackedSequence, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[PackedSequence, tuple[Tensor, Tensor]]: ...
+
+    forward = RNNBase.forward
+
+    def _over_batch(
+        self, input: Tensor, hx: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        output, hidden, cell = ops.lstm(
+            input, hx, self._flat_weights, self.bias, self.num_layers, self.dropout,
+            self.training, self.bidirectional, self.batch_first,
+        )  # fmt: skip
+        return output, (hidden, cell)
+
+    def _over_packed(
+        self, data: Tensor, hx: tuple[Tensor, Tensor], batch_sizes: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        output, hidden, cell = ops.lstm(
+            data, batch_sizes, hx, self._flat_weights, self.bias, self.num_layers, self.dropout,
+            self.training, self.bidirectional,
+        )  # fmt: skip
+        return output, (hidden, cell)
 
     def get_expected_cell_size(
         self, input: Tensor, batch_sizes: Tensor | None
@@ -476,9 +484,3 @@ class LSTM(RNNBase):
 
     def _without_batch_dim(self, hx: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         return hx[0].squeeze(1), hx[1].squeeze(1)
-
-    def _as_state(self, hx: Any) -> State:
-        return tuple(hx)
-
-    def _from_state(self, state: State) -> Any:
-        return state

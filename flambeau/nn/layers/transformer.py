@@ -13,7 +13,6 @@ from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import init
 from flambeau.nn.containers import ModuleList
-from flambeau.nn.layers.attention import may_be_fast
 from flambeau.nn.layers.normalization import LayerNorm
 from flambeau.nn.layers.transformer_layers import (
     Activation,
@@ -113,12 +112,11 @@ class TransformerEncoder(Module):
         """Whether padded positions are zeros in the end: torch packs the others for its fast path,
         which it may do if the padding stands behind each sequence.
         """
-        first: Any = self.layers[0]
-        if padding is None or not self.use_nested_tensor or first.training or src.ndim != 3:
+        if padding is None or not self.use_nested_tensor or src.dim() != 3:
             return False
-        if self.mask_check and not is_left_aligned(padding.eq(0)):
+        if not self.layers[0]._is_fast(src):
             return False
-        return may_be_fast(src, *first._weights())
+        return not self.mask_check or is_left_aligned(padding.eq(0))
 
 
 class TransformerDecoder(Module):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._ops.attention.fast import FeedForward, Norm, blocked, encoder_layer
+from flambeau._core.programs import EAGER
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
@@ -108,7 +108,7 @@ class TransformerEncoderLayer(_Layer):
             src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask"
         )
         mask = as_float_mask(src_mask, "src_mask", src)
-        if self._is_fast(src):
+        if self._is_fast(src) and not (EAGER and self._is_hooked()):
             return self._fast(src, mask, padding)
         x = src
         if self.norm_first:
@@ -118,33 +118,39 @@ class TransformerEncoderLayer(_Layer):
         return self.norm2(x + self._ff_block(x))  # type: ignore[no-any-return]
 
     def _is_fast(self, src: Tensor) -> bool:
-        """Whether one operator does the whole layer: for inference, without hooks inside."""
+        """Whether one operator does the whole layer: for inference."""
         attention = self.self_attn
-        return (
-            not self.training and src.ndim == 3 and attention.batch_first
-            and attention.in_proj_bias is not None and attention._qkv_same_embed_dim
-            and attention.num_heads % 2 == 0 and bool(self.activation_relu_or_gelu)
-            and self.norm1.eps == self.norm2.eps
-            and not any(m._forward_hooks or m._forward_pre_hooks for m in self.modules())
-            and may_be_fast(src, *self._weights())
-        )  # fmt: skip
+        if self.training or src.dim() != 3 or self.activation_relu_or_gelu == 0:
+            return False
+        if not attention.batch_first or attention.num_heads % 2 == 1:
+            return False
+        if self.norm1.eps != self.norm2.eps:
+            return False
+        if attention.in_proj_weight is not None and attention.in_proj_bias is not None:
+            return may_be_fast([
+                src, attention.in_proj_weight, attention.in_proj_bias,
+                attention.out_proj.weight, attention.out_proj.bias,
+                self.norm1.weight, self.norm1.bias, self.norm2.weight, self.norm2.bias,
+                self.linear1.weight, self.linear1.bias, self.linear2.weight, self.linear2.bias,
+            ])  # fmt: skip
+        return False
 
-    def _weights(self) -> Iterator[Tensor]:
-        """The parameters that the fast path uses."""
-        yield from (self.self_attn.in_proj_weight, self.self_attn.in_proj_bias)
-        for part in (self.self_attn.out_proj, self.norm1, self.norm2, self.linear1, self.linear2):
-            yield from (part.weight, part.bias)
+    def _is_hooked(self) -> bool:
+        return any(m._forward_hooks or m._forward_pre_hooks for m in self.modules())
 
     def _fast(self, src: Tensor, attn_mask: Tensor | None, padding: Tensor | None) -> Tensor:
-        mask, kind = self.self_attn.merge_masks(attn_mask, padding, src)
-        norms = [Norm(norm.weight, norm.bias, norm.eps) for norm in (self.norm1, self.norm2)]
-        linear1, linear2 = self.linear1, self.linear2
-        forward = FeedForward(linear1.weight, linear1.bias, linear2.weight, linear2.bias,
-                              self.activation_relu_or_gelu == 2)  # fmt: skip
-        heads = self.self_attn._heads()
-        return encoder_layer(  # type: ignore[no-any-return]
-            src, heads, (norms[0], norms[1]), forward, self.norm_first, blocked(mask, kind)
-        )
+        attention = self.self_attn
+        mask, kind = attention.merge_masks(attn_mask, padding, src)
+        if attention.in_proj_weight is None or attention.in_proj_bias is None:
+            return src  # such layers never come here: programs need to be told
+        return ops._transformer_encoder_layer_fwd(  # type: ignore[no-any-return]
+            src, attention.embed_dim, attention.num_heads, attention.in_proj_weight,
+            attention.in_proj_bias, attention.out_proj.weight, attention.out_proj.bias,
+            self.activation_relu_or_gelu == 2, self.norm_first, self.norm1.eps,
+            self.norm1.weight, self.norm1.bias, self.norm2.weight, self.norm2.bias,
+            self.linear1.weight, self.linear1.bias, self.linear2.weight, self.linear2.bias,
+            mask, kind,
+        )  # fmt: skip
 
     def _sa_block(
         self,

@@ -27,6 +27,7 @@ class Upsample(Module):
         "name",
         "recompute_scale_factor",
     ]
+    mode: str
 
     def __init__(
         self,

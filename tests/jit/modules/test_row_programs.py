@@ -8,19 +8,12 @@ import flambeau as torch
 import flambeau.nn.functional as F  # noqa: N812
 from flambeau._core import programs
 from flambeau.jit.frontend.builtins import is_functional
-from flambeau.jit.library.scope import function_sugar
 from flambeau.jit.modules import row_programs
 
 PYTHON_ONLY = {"gaussian_nll_loss", "grouped_mm", "linear_cross_entropy",
                "triplet_margin_with_distance_loss"}  # fmt: skip
-"""Functions that take what programs have not, or work on arrays: those of the library before were
-not programs either."""
-NAMES = [
-    name
-    for name in dir(F)
-    if not (is_functional(name) or name in PYTHON_ONLY)
-    and function_sugar("torch.nn.functional", name) is None
-]
+"""Functions that take what programs have not, or work on arrays."""
+NAMES = [name for name in dir(F) if not (is_functional(name) or name in PYTHON_ONLY)]
 
 
 @pytest.mark.parametrize("name", NAMES)

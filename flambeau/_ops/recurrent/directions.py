@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flambeau._ops.recurrent.layers import STEPS, State, whole_layer
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
-from flambeau.nn import functional as F
 
 
 class Direction:
-    """One layer in one direction, with its weights; `single`: all steps are one operator."""
+    """One layer in one direction.
 
-    def __init__(self, mode: str, weights: Any, *, single: bool = False) -> None:
+    weights: those of the input and of the state, two biases if it is `biased`, and a projection if
+        it is `projected`.
+    single: whether all steps are one operator.
+    """
+
+    def __init__(self, mode: str, weights: Sequence[Tensor], biased: bool, projected: bool,
+                 single: bool) -> None:  # fmt: skip
         self.mode, self.step, self.single = mode, STEPS[mode], single
-        self.weight_ih, self.weight_hh = weights.weight_ih, weights.weight_hh
-        self.bias_ih, self.bias_hh = weights.bias_ih, weights.bias_hh
-        self.weight_hr = weights.weight_hr
+        self.weight_ih, self.weight_hh = weights[0], weights[1]
+        self.bias_ih, self.bias_hh = (weights[2], weights[3]) if biased else (None, None)
+        self.weight_hr = weights[-1] if projected else None
 
     def check_places(self, input: Tensor, state: State) -> None:
         """Raise torch's error where states or weights lie on another device than the input."""
@@ -33,11 +39,11 @@ class Direction:
 
     def advance(self, from_input: Tensor, state: State) -> State:
         """The state after one step."""
-        from_hidden = F.linear(state[0], self.weight_hh, self.bias_hh)
+        from_hidden = ops.nn.functional.linear(state[0], self.weight_hh, self.bias_hh)
         state = self.step(from_input, from_hidden, state)
         if self.weight_hr is None:
             return state
-        return F.linear(state[0], self.weight_hr), *state[1:]
+        return ops.nn.functional.linear(state[0], self.weight_hr), *state[1:]
 
     def run(self, input: Tensor, state: State, backwards: bool) -> tuple[Tensor, State]:
         """All steps of (T, N, features): the outputs (T, N, hidden) and the last state."""
@@ -47,7 +53,7 @@ class Direction:
                 return whole_layer(self.mode, input, weights, state, backwards)
             output, hidden, cell = ops._lstm_steps(input, *weights, *state, backwards)
             return output, (hidden, cell)
-        from_input = F.linear(input, self.weight_ih, self.bias_ih)
+        from_input = ops.nn.functional.linear(input, self.weight_ih, self.bias_ih)
         parts = from_input.unbind(0)
         outputs = []
         for part in reversed(parts) if backwards else parts:
@@ -61,7 +67,7 @@ class Direction:
         self, data: Tensor, batch_sizes: list[int], state: State, backwards: bool
     ) -> tuple[Tensor, State]:
         """The same over a packed sequence's rows."""
-        parts = F.linear(data, self.weight_ih, self.bias_ih).split(batch_sizes)
+        parts = ops.nn.functional.linear(data, self.weight_ih, self.bias_ih).split(batch_sizes)
         if backwards:
             return self._run_packed_backwards(parts, batch_sizes, state)
         outputs = []

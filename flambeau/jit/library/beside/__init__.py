@@ -1,1 +1,0 @@
-"""Modules of torch beside `torch.nn.functional` whose functions are programs."""
