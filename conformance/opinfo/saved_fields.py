@@ -34,8 +34,7 @@ EXPLAINED = {
     r"nn\.functional\.linear: (Addmm|View)Backward0 has no ": "one step for several nodes",
     r"diag: DiagonalBackward0_copy |narrow_copy: NarrowCopyBackward0 ": "a copy in one step, of the arguments that the step has",
     r"clamp: ClampBackward0 has no .*_saved_(min|max)$": "bounds as tensors that are broadcast beforehand",
-    r"conv3d: ConvolutionBackward0\._saved_(output_)?padding: kind or length$":
-        "`padding='valid'` is a zero for each dim, not one for all",
+    r"conv3d: ConvolutionBackward0\._saved_(output_)?padding: kind or length$": "`padding='valid'` is a zero for each dim, not one for all",
     r"AsStridedBackward0\._saved_storage_offset: 0 for None$": "an offset not given is looked up",
     r"_saved_correction: 1 for None$": "`correction=None` is not told from none given",
     r"_saved_dim: (kind or length|\d+ for \d+)$": "a dim counted from the other end, or all of them",

@@ -1,4 +1,4 @@
-"""Leaves with hooks are filled while the pass goes on, and with the same gradients as at its end."""
+"""Leaves with hooks are filled while the pass goes on, with the same gradients as at its end."""
 
 from __future__ import annotations
 
