@@ -102,6 +102,9 @@ def lstm(input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dr
          train: bool, bidirectional: bool, batch_first: bool) -> Any:  # fmt: skip
     """An LSTM over a batch: the outputs of its last layer, and the last h and c of each.
 
+    Shapes: `input` [T, N, features], states [layers, N, size], outputs [T, N, size]; with
+    `batch_first` N comes before T.
+
     >>> import flambeau as torch
     >>> weights = [torch.zeros(8, 3), torch.zeros(8, 2)]
     >>> state = (torch.zeros(1, 1, 2), torch.zeros(1, 1, 2))
@@ -120,8 +123,8 @@ def lstm(input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dr
 def lstm_packed(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool,
                 num_layers: int, dropout: float, train: bool, bidirectional: bool
                 ) -> Any:  # fmt: skip
-    """The same over the rows of a packed sequence, of which `batch_sizes` says how many each step
-    has."""
+    """The same over the rows of a packed sequence, of shape [rows, features]; `batch_sizes` says
+    how many of them each step has."""
     _check_pair(hx)
     return _layers("LSTM", data, tuple(hx), batch_sizes.tolist(), params, has_biases, num_layers,
                    dropout, train, bidirectional)  # fmt: skip
@@ -146,6 +149,9 @@ def _rows(name: str, mode: str, gates: int, what: str) -> None:
     over_batch.__doc__ = f"""{what} over a batch: the outputs of its last layer, and the last
     states of all.
 
+    Shapes: `input` [T, N, features], states [layers, N, size], outputs [T, N, size]; with
+    `batch_first` N comes before T.
+
     >>> import flambeau as torch
     >>> weights = [torch.zeros({2 * gates}, 3), torch.zeros({2 * gates}, 2)]
     >>> x, h = torch.ones(5, 1, 3), torch.zeros(1, 1, 2)
@@ -153,8 +159,8 @@ def _rows(name: str, mode: str, gates: int, what: str) -> None:
     >>> output.shape, last.shape
     (torch.Size([5, 1, 2]), torch.Size([1, 1, 2]))
     """
-    over_packed.__doc__ = """The same over the rows of a packed sequence, of which `batch_sizes`
-    says how many each step has."""
+    over_packed.__doc__ = """The same over the rows of a packed sequence, of shape
+    [rows, features]; `batch_sizes` says how many of them each step has."""
     results = " -> (Tensor, Tensor)"
     composite(f"{name}.input(Tensor input, Tensor hx, {OPTIONS}, bool batch_first){results}",
               method=False, order=1)(over_batch)  # fmt: skip
