@@ -80,6 +80,8 @@ def _check_blocks(given: int, count: int, directions: int) -> None:
 
 def _over_batch(mode: str, input: Tensor, state: State, options: tuple[Any, ...],
                 batch_first: bool) -> tuple[Tensor, ...]:  # fmt: skip
+    if input.dim() < 3:  # noqa: PLR2004
+        input.size(2)  # raises: there are no features
     if batch_first:
         input = input.transpose(0, 1)
     if not input.shape[0]:

@@ -234,6 +234,12 @@ class RNNBase(Module):
     def _without_batch_dim(self, hx: Any) -> Any:
         return hx.squeeze(1)
 
+    def _over_batch(self, input: Any, hx: Any) -> Any:
+        raise NotImplementedError(NO_FORWARD)
+
+    def _over_packed(self, data: Any, hx: Any, batch_sizes: Any) -> Any:
+        raise NotImplementedError(NO_FORWARD)
+
     # ---- forward: a script, too, one for each kind of input
 
     def forward(self, input: Any, hx: Any = None) -> Any:
@@ -298,6 +304,7 @@ REPR_DEFAULTS = {
     "dropout": 0,
     "bidirectional": False,
 }
+NO_FORWARD = 'Module [RNNBase] is missing the required "forward" function'
 ONLY_LSTM = "proj_size argument is only supported for LSTM, not RNN or GRU"
 
 
