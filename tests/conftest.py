@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -62,3 +62,14 @@ def pytest_runtest_teardown() -> None:
     changes = process_state.changes()
     if changes:
         pytest.fail("this test leaves something behind: " + "; ".join(changes), pytrace=False)
+
+
+@pytest.fixture
+def forgotten_names() -> Iterator[None]:
+    """Names of data pipes that a test registers are gone after it."""
+    from flambeau.utils.data import IterDataPipe
+
+    before = dict(IterDataPipe.functions)
+    yield
+    IterDataPipe.functions.clear()
+    IterDataPipe.functions.update(before)

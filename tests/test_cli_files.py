@@ -106,7 +106,7 @@ def test_inspect_shows_a_whole_module(tmp_path: Path, flambeau: Any, model: Any)
     expected = [(name, list(x.shape)) for name, x in model.state_dict().items()]
     assert [(entry["name"], entry["shape"]) for entry in found["tensors"]] == expected
     assert {entry["class"] for entry in found["tensors"]} == {"Parameter"}
-    assert "torch.nn.Linear" in found["refused"]
+    assert "torch.nn.modules.linear.Linear" in found["refused"]
     assert found["elements"] == 80 and found["bytes"] == 320
 
 

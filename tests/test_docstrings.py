@@ -41,7 +41,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("module", "text"), EXAMPLES)
-def test_examples(module: str, text: str):
+def test_examples(module: str, text: str, forgotten_names: None):
     names = {**vars(importlib.import_module(module)), "torch": flambeau}
     test = doctest.DocTestParser().get_doctest(text, names, module, None, None)
     said: list[str] = []

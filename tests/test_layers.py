@@ -33,9 +33,10 @@ LAYERS = [
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
         "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx",
     },
+    {"_subclasses"},
     {
         "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo", "nested",
-        "ao", "distributed", "_subclasses",
+        "ao", "distributed",
     },
     {"debug", "library", "_C", "_functorch", "_jit_internal", "_guards"},
     {

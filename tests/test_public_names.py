@@ -111,7 +111,7 @@ EXAMPLES = examples()
 
 
 @pytest.mark.parametrize("dotted", EXAMPLES)
-def test_example(dotted: str):
+def test_example(dotted: str, forgotten_names: None):
     """Also those of docstrings that a loop has made, which `test_docstrings` cannot read."""
     names = {"torch": flambeau, "__name__": "examples", dotted.rpartition(".")[2]: NAMES[dotted]}
     test = doctest.DocTestParser().get_doctest(EXAMPLES[dotted], names, dotted, None, None)

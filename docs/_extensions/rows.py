@@ -10,8 +10,8 @@ from docstring_text import inline
 from formulas import latex, size
 
 from flambeau._commands.row_facts import facts
+from flambeau._ops.table.gates import own_code
 from flambeau._ops.table.op import BY_NAME, Op
-from flambeau._ops.table.redirection import own_code
 from flambeau.debug.kernel_text import expression, text_of
 
 KINDS = {

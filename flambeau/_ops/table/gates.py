@@ -85,7 +85,7 @@ def add(function: Any, rank: Rank, through: Through, *, with_twins: bool = False
         add(other, rank, through)
 
 
-def own_code(function: FunctionType) -> FunctionType:
+def own_code(function: Any) -> Any:
     """The function that has a function's own code, whatever stands at its entrance."""
     gate = _gates.get(function)
     return redirection.own_code(function) if gate is None else gate.own

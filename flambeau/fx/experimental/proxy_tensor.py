@@ -23,7 +23,7 @@ from flambeau._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 from flambeau._tensor.examples import Example
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, constructors
 from flambeau._tensor.wrappers import has_numbers
 from flambeau.fx.code_generation import CodeGen
 from flambeau.fx.graph import Graph
@@ -31,7 +31,6 @@ from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.node import Node
 from flambeau.fx.passes.shape_prop import _extract_tensor_metadata
 from flambeau.fx.proxy import TracerBase
-from flambeau.library.overloads import ops
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.utils._python_dispatch import TorchDispatchMode
@@ -144,7 +143,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             result = func(tensor)
         with modes_off():
             kept = self.tracer.create_arg(tensor.detach())
-        copy = ops.aten.lift_fresh_copy.default
+        copy = constructors["operator_of_aten"]("lift_fresh_copy").default
         node = self.tracer.create_node("call_function", copy, (kept,), {}, name=copy._opname)
         self.tracer.track(result, node)
         return result
