@@ -137,7 +137,6 @@ def test_all_distributions_are_seen_by_who_looks_through_them():
     ("module", "name"),
     [
         ("distributed.fsdp", "FullyShardedDataParallel"),
-        ("distributed.tensor.experimental", "local_map"),
         ("_dynamo.eval_frame", "OptimizedModule"),
         ("_subclasses.meta_utils", "MetaConverter"),
         ("onnx", "export"),

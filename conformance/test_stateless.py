@@ -177,5 +177,5 @@ def test_stacked_states():
 
 
 def test_what_is_missing_says_so():
-    with pytest.raises(NotImplementedError, match=r"torch\.func\.functionalize is not implemented"):
-        flambeau.func.functionalize(lambda x: x)
+    with pytest.raises(NotImplementedError, match=r"torch\.func\.debug_unwrap is not implemented"):
+        flambeau.func.debug_unwrap(flambeau.ones(2))

@@ -61,10 +61,12 @@ UNLIKE = (
     "aten::_infer_size aten::broadcast_shapes aten::broadcast_to aten::can_cast "
     "aten::promote_types aten::pow.float_complex aten::set_.source_Tensor_storage_offset "
     "aten::_pad_circular aten::_pdist_forward aten::__interpolate aten::reflection_pad2d "
-    "aten::as_strided_ aten::gradient.scalararray aten::hinge_embedding_loss"
+    "aten::as_strided_ aten::gradient.scalararray aten::hinge_embedding_loss "
+    "aten::sparse_csr_tensor.crow_col_value_size aten::sparse_csc_tensor.ccol_row_value_size "
+    "aten::sparse_bsr_tensor.crow_col_value_size aten::sparse_bsc_tensor.ccol_row_value_size"
 ).split()
 """Where torch's answer is no model: a number from `as_tensor`, `divmod` in single precision, parts
-of complex infinities, tensors as keys, negative sizes, negated bools; and where several are right:
+of complex infinities, tensors as keys, negative sizes, negated bools, indices that are none; and where several are right:
 eigenvectors, ties."""
 
 EVERYWHERE = (

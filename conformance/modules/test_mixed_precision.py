@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -32,7 +33,28 @@ TOPICS = (amp_backward, amp_recurrent, amp_scaling, amp_weights)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("scenario", [s for topic in TOPICS for s in scenarios(topic)])
 def test_scenario(scenario: Callable[[Any], Any]) -> None:
-    assert observe(scenario, flambeau) == observe(scenario, reference)
+    theirs = observe(scenario, reference)
+    if NO_PRIMITIVE in str(theirs) or (scenario.__name__ in BY_PROCESSOR and lacks_primitive()):
+        pytest.skip("PyTorch has other kernels of this type, or none, for this processor")
+    assert observe(scenario, flambeau) == theirs
+
+
+NO_PRIMITIVE = "could not create a primitive"
+"""What PyTorch says where oneDNN lacks a kernel for a processor: of bfloat16 without AVX-512."""
+BY_PROCESSOR = ("types_that_do_not_go_together",)
+"""Where a convolution refuses types in the words of the kernels that there are."""
+
+
+@cache
+def lacks_primitive() -> bool:
+    """Whether PyTorch has no LSTM of bfloat16 here."""
+    try:
+        reference.nn.LSTM(2, 2, dtype=reference.bfloat16)(
+            reference.ones(1, 1, 2, dtype=reference.bfloat16)
+        )
+    except RuntimeError as error:
+        return NO_PRIMITIVE in str(error)
+    return False
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -41,4 +63,6 @@ def test_random_programs(block: int) -> None:
     for number in range(25):
         seed = generator(block * 25 + number).randrange(1 << 32)
         mine, theirs = amp_programs.run(flambeau, seed), amp_programs.run(reference, seed)
+        if any(line[:2] == ("LSTM", "RuntimeError") for line in theirs) and lacks_primitive():
+            continue
         amp_programs.compare(mine, theirs, seed)

@@ -39,7 +39,7 @@ def _sparse_like(tensor: Any, dtype: Any, device: Any, number: Any = 0) -> Any:
     return like(tensor, dtype, device)
 
 
-def shaped_like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any,
+def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any,
           number: Any = None, fills: bool = False) -> np.ndarray:  # fmt: skip
     """New memory with the shape (and, unless told otherwise, the dense strides) of a tensor.
 
@@ -106,7 +106,7 @@ def empty_like(
     if pin_memory is not False:
         refuse_pinned("empty_like", pin_memory)
     try:
-        data = shaped_like(input, dtype, layout, device, memory_format, fills=True)
+        data = _like(input, dtype, layout, device, memory_format, fills=True)
     except NotStrided:
         return _sparse_like(input, dtype, device)  # type: ignore[no-any-return]
     return finish(untouched(data) if data.__class__ is np.ndarray else data, requires_grad)
@@ -141,7 +141,7 @@ def zeros_like(
     if pin_memory is not False:
         refuse_pinned("zeros_like", pin_memory)
     try:
-        data = shaped_like(input, dtype, layout, device, memory_format, 0, fills=True)
+        data = _like(input, dtype, layout, device, memory_format, 0, fills=True)
     except NotStrided:
         return _sparse_like(input, dtype, device)  # type: ignore[no-any-return]
     return finish(data, requires_grad)
@@ -176,7 +176,7 @@ def ones_like(
     if pin_memory is not False:
         refuse_pinned("ones_like", pin_memory)
     try:
-        data = shaped_like(input, dtype, layout, device, memory_format, 1, fills=True)
+        data = _like(input, dtype, layout, device, memory_format, 1, fills=True)
     except NotStrided:
         if input.layout is lay.sparse_coo:
             raise
@@ -207,9 +207,7 @@ def full_like(
     if pin_memory is not False:
         refuse_pinned("full_like", pin_memory)
     number = fill_number("full_like", fill_value)
-    return finish(
-        shaped_like(input, dtype, layout, device, memory_format, number, True), requires_grad
-    )
+    return finish(_like(input, dtype, layout, device, memory_format, number, True), requires_grad)
 
 
 @composite(

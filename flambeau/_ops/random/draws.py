@@ -19,7 +19,7 @@ from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._core.layout import contiguous_format
 from flambeau._ops.elementwise.arithmetic import zero_like
-from flambeau._ops.factories.like import shaped_like
+from flambeau._ops.factories.like import _like
 from flambeau._ops.factories.making import (
     filled,
     finish,
@@ -353,7 +353,7 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout
     """
     if pin_memory is not False:
         refuse_pinned("rand_like", pin_memory)
-    data = shaped_like(input, dtype, layout, device, memory_format, fills=True)
+    data = _like(input, dtype, layout, device, memory_format, fills=True)
     stream = stream_of(generator)
     return finish(stream.numbers.uniform_(data, 0.0, 1.0, stream), requires_grad)
 
@@ -375,7 +375,7 @@ def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layou
     """
     if pin_memory is not False:
         refuse_pinned("randn_like", pin_memory)
-    data = shaped_like(input, dtype, layout, device, memory_format, fills=True)
+    data = _like(input, dtype, layout, device, memory_format, fills=True)
     stream = stream_of(generator)
     return finish(stream.numbers.normal_(data, 0.0, 1.0, stream), requires_grad)
 
@@ -403,7 +403,7 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
             raise RuntimeError("high must be a scalar tensor and on CPU")
     bounds = [int(a) for a in given]
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
-    data = shaped_like(input, dtype, layout, device, memory_format, fills=True)
+    data = _like(input, dtype, layout, device, memory_format, fills=True)
     stream = stream_of(generator)
     stream.numbers.random_from_to_(data, first, last, stream)
     return finish(data, requires_grad)
