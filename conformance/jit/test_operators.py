@@ -66,8 +66,8 @@ UNLIKE = (
     "aten::sparse_bsr_tensor.crow_col_value_size aten::sparse_bsc_tensor.ccol_row_value_size"
 ).split()
 """Where torch's answer is no model: a number from `as_tensor`, `divmod` in single precision, parts
-of complex infinities, tensors as keys, negative sizes, negated bools, indices that are none; and where several are right:
-eigenvectors, ties."""
+of complex infinities, tensors as keys, negative sizes, negated bools, indices that are none; and
+where several are right: eigenvectors, ties."""
 
 EVERYWHERE = (
     "prim::Print aten::warn aten::manual_seed aten::set_grad_enabled aten::Generator aten::wait "
