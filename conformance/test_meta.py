@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch as reference
 
@@ -46,6 +47,14 @@ m(3).storage()[0], m(0).storage()[0]
 m(0).storage()[0]
 format(m(())), f"{m(2)}"
 f"{m(()):.2f}"
+np.ones(3) + m(3)
+m(3) + np.ones(3)
+np.ones(3) - m(3)
+np.ones(3) * m(3)
+np.ones((3, 3)) @ m(3, 3)
+np.ones(()) ** m(3)
+np.ones(3) // m(3)
+np.float64(2) * m(3)
 m(3).storage().tolist()
 m(3).storage().cpu()
 m(3).storage().copy_(torch.ones(3).storage()), m(3).untyped_storage().clone()
@@ -108,6 +117,7 @@ def observed(scenario: str, library: Any) -> Any:
 
     scope = {
         "torch": library,
+        "np": np,
         "m": meta,
         "copy": copy,
         "grads": grads,

@@ -28,7 +28,7 @@ part() { # name, seconds, command
 }
 
 named=$*
-wanted=${named:-driver kernels libraries training facts sanitizer golden random operators products}
+wanted=${named:-driver kernels libraries training facts sanitizer golden scripts random operators products}
 script="python3 scripts/gpu_check" package="python3 -m scripts.gpu_check"
 part driver 45 $package.driver --out "$out/driver.json"
 part kernels 75 $script/kernels.py --out "$out/kernels.json"
@@ -38,7 +38,15 @@ part facts 60 sh -c "python3 tests/cuda/emulated.py && python3 tests/cuda/emulat
 command -v compute-sanitizer >/dev/null && part sanitizer 60 compute-sanitizer --tool memcheck \
     --error-exitcode 9 --log-file "$out/sanitizer.txt" $script/sanitized.py
 [ -n "$GOLDEN" ] && part golden 60 python3 -m flambeau run "$GOLDEN/golden.py" --check "$GOLDEN/golden.json"
+[ -n "$SCRIPTS" ] && part scripts 150 $script/seed_scripts.py "$SCRIPTS" --out "$out/scripts.json"
 part random 50 $script/random_streams.py --out "$out/random.json"
+python3 -c "import expecttest" 2>/dev/null || echo "== operators: PyTorch's database needs: pip install expecttest"
 part operators 90 sh -c "cd conformance/opinfo && exec python3 opinfo.py --impl flambeau --devices \
     --only devices --limit-samples 2 --dtypes float32 --jobs 12 --timeout 40 --out '$out/operators.json'"
 part products 70 $script/cpu_products.py --out "$out/products.json"
+python3 - "$out" <<'JOIN' # all of it in one file
+import json, pathlib, sys
+out = pathlib.Path(sys.argv[1])
+parts = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("*.json")) if path.stem != "results"}
+(out / "results.json").write_text(json.dumps(parts, indent=1))
+JOIN

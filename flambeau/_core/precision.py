@@ -60,8 +60,19 @@ def bfloat16_will_do() -> bool:
     return fp32_precision(MKLDNN, "matmul") == "bf16"
 
 
+HELD: dict[tuple[str, str], str] = {}
+"""What `fp32_precision` has found since the table last changed."""
+
+
 def fp32_precision(library: str, operator: str) -> str:
     """What holds for an operator of a library: its own setting, or the next one above it."""
+    held = HELD.get((library, operator))
+    if held is None:
+        held = HELD[library, operator] = _looked_up(library, operator)
+    return held
+
+
+def _looked_up(library: str, operator: str) -> str:
     own = Precision.table[library, operator]
     for found in (own, Precision.table[library, ALL], Precision.table[GENERIC, ALL]):
         if found not in ("none", UNSET):
@@ -82,6 +93,7 @@ def set_fp32_precision(library: str, operator: str, precision: Any) -> None:
     if precision not in KNOWN[library]:
         raise RuntimeError(f"backend '{library}' does not support precision '{precision}'")
     Precision.table[library, operator] = precision
+    HELD.clear()
     for follow in FOLLOWERS:
         follow()
 

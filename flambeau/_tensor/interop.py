@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core.device import Cuda, check_available
+from flambeau._core.device import CPU, Cuda, check_available
 from flambeau._core.device import device as torch_device
 from flambeau._core.modes import grad
 from flambeau._runtime.cpu import address, element_strides, over
@@ -58,6 +58,11 @@ OPERATORS = {
     "right_shift": ("__rshift__", "__rrshift__"), **COMPARISONS,
 }  # fmt: skip
 """NumPy's functions that are operators: the tensor's method, and the one for the other side."""
+SIGNS = {
+    "subtract": "-", "multiply": "*", "divide": "/", "matmul": "@", "power": "** or pow()",
+    "floor_divide": "//", "remainder": "%", "bitwise_and": "&", "bitwise_or": "|",
+    "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
+}  # fmt: skip
 
 
 def _operated(name: str, left: Any, right: Any) -> Any:
@@ -66,6 +71,8 @@ def _operated(name: str, left: Any, right: Any) -> Any:
     tensor, other = (left, right) if isinstance(left, Tensor) else (right, left)
     if isinstance(other, np.ndarray):
         learns = tensor.requires_grad and grad.enabled
+        if tensor is right and name not in COMPARISONS and tensor.device is not CPU:
+            raise TypeError(_no_operator(name))
         if not learns and name not in COMPARISONS and tensor._data.dtype.kind != "V":
             if name == "divide" and tensor is right:
                 return tensor.reciprocal() * other  # type: ignore[attr-defined]
@@ -78,6 +85,17 @@ def _operated(name: str, left: Any, right: Any) -> Any:
     if isinstance(other, Tensor):
         return getattr(Tensor, forward)(other, tensor)
     return getattr(Tensor, reflected)(tensor, other)
+
+
+def _no_operator(name: str) -> str:
+    """What Python and NumPy say of an array before a tensor whose memory is not the CPU's."""
+    if name == "add":
+        return (
+            "Concatenation operation is not implemented for NumPy arrays, use np.concatenate() "
+            "instead. Please do not rely on this error; it may not be given on all Python "
+            "implementations."
+        )
+    return f"unsupported operand type(s) for {SIGNS[name]}: 'numpy.ndarray' and 'Tensor'"
 
 
 @method

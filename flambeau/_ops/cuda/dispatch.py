@@ -18,6 +18,7 @@ from flambeau._core.layout import memory_format
 from flambeau._ops.cuda import generators, host, transfer
 from flambeau._ops.cuda.deterministic import alert_of
 from flambeau._ops.cuda.mismatch import WORDED, check
+from flambeau._ops.cuda.straight import sorter
 from flambeau._ops.cuda.table import KERNELS, WRITING
 from flambeau._ops.table import dispatch, pointwise
 from flambeau._ops.table.op import Op
@@ -65,9 +66,10 @@ WAYS: dict[Op, Way] = {}
 class Found:
     """What a look at the arguments of a call finds."""
 
-    __slots__ = ("learns", "mixed", "place", "sparse")
+    __slots__ = ("learns", "mixed", "mixes", "place", "sparse")
 
-    def __init__(self) -> None:
+    def __init__(self, mixes: bool) -> None:
+        self.mixes = mixes  # whether single numbers of the host may be among them
         self.place: Any = None  # the first tensor's device that is none of the CPU's
         self.mixed = False  # whether others lie elsewhere
         self.learns = False
@@ -83,8 +85,11 @@ class Found:
                 self.mixed = self.mixed or self.place is not None
                 self.place = self.place or data.place
             return data
-        self.mixed = True
-        return data if data.ndim or data.__class__ is not np.ndarray else data[()]
+        if data.ndim or data.__class__ is not np.ndarray:
+            self.mixed = True
+            return data
+        self.mixed = self.mixed or not self.mixes
+        return data[()]
 
     def argument(self, value: Any) -> Any:
         """An argument as kernels get it: arrays for tensors."""
@@ -93,58 +98,50 @@ class Found:
                 self.sparse = True
                 return value
             if value.__class__ is not Tensor and value._is_param:
-                TENSORS.add(value.__class__)
+                _meet(value.__class__)
             return self.array(value)
         if isinstance(value, (list, tuple)):
             return [self.argument(item) for item in value]
         return value
 
 
-PLAIN = frozenset((int, float, bool, type(None), str, complex, dtype, memory_format))
+def _meet(kind: type) -> None:
+    """A class of dense tensors, which calls may have been made with before it was known."""
+    if kind not in TENSORS:
+        TENSORS.add(kind)
+        SORTERS.clear()
+
+
+PLAIN: frozenset[type] = frozenset(
+    (int, float, bool, type(None), str, complex, dtype, memory_format)
+)
 """Classes of arguments that kernels get as they are."""
-TENSORS = {Tensor}
+TENSORS: set[type] = {Tensor}
 """Classes of dense tensors that have been met."""
+SORTERS: dict[tuple[type, ...], Any] = {}
+"""Classes of arguments -> see `straight.sorter`."""
+MOST = 1024
 
 
 def watch(
     op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None
 ) -> Any:
     """A row's call with tensors on a GPU; NotImplemented where there are none."""
-    arrays: list[Any] = []
-    place: Any = None
-    rare = learns = single = False
-    for value in values:
-        kind = value.__class__
-        if kind in TENSORS:
-            data = value._data
-            if value._requires_grad:
-                learns = True
-            if isinstance(data, DeviceArray):
-                if place is None:
-                    place = data.place
-                elif place is not data.place:
-                    rare = True
-                arrays.append(data)
-                continue
-            if data.__class__ is np.ndarray and not data.ndim:
-                single = True
-                arrays.append(data[()])
-                continue
-        elif kind in PLAIN:
-            arrays.append(value)
-            continue
-        elif (kind is list or kind is tuple) and PLAIN.issuperset(map(type, value)):
-            arrays.append(list(value))
-            continue
-        rare = True
-        break
+    kinds = tuple(map(type, values))
+    sort = SORTERS.get(kinds, SORTERS)
+    if sort is SORTERS:
+        if len(SORTERS) >= MOST:
+            SORTERS.clear()
+        sort = SORTERS[kinds] = sorter(kinds, TENSORS, PLAIN)
+    found = None if sort is None else sort(*values)
     way = WAYS.get(op)
     if way is None:
         way = WAYS[op] = Way(op)
-    if single and not way.mixes:
-        rare = True
-    if rare:
-        look = Found()
+    look = None
+    if found is not None:
+        place, learns, arrays = found
+    else:
+        look = Found(way.mixes)
         arrays = [look.argument(value) for value in values]
         place, learns = look.place or place_in(values), look.learns
     if place is None:
@@ -152,7 +149,7 @@ def watch(
     if place.index != Current.device:
         with On(place.index or 0):
             return watch(op, plain, values, functional)
-    if rare and look.mixed:
+    if look is not None and look.mixed:
         check(op, values, _name_of_place)
     if way.is_made_of_rows:
         return plain(*values)
@@ -162,7 +159,7 @@ def watch(
         way.alert(values)
     if functional is False:
         return _in_place(op, plain, values, arrays, place)
-    none = way.kernel is None or (rare and look.sparse)
+    none = way.kernel is None or (look is not None and look.sparse)
     found = NotImplemented if none else way.kernel(*arrays)
     if found is NotImplemented:
         result = host.compute(op, plain, values, place)

@@ -14,17 +14,16 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from flambeau._core.settings import Determinism
+from flambeau._ops.cuda.straight import reader, replay, same
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda import launch
-from flambeau._runtime.cuda.memory import Block, Current
+from flambeau._runtime.cuda.memory import Current
 from flambeau._tensor import device_array
 from flambeau._tensor.device_array import (
     WIDEST,
@@ -37,15 +36,6 @@ from flambeau._tensor.device_array import (
 
 MOST = 512
 """Layouts of arguments that are kept of an operator."""
-
-
-class Room(NamedTuple):
-    """Memory that a call allocates: bytes, and the layout of the array over it."""
-
-    nbytes: int
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    steps: tuple[int, ...]
 
 
 class Result(NamedTuple):
@@ -62,18 +52,25 @@ class Result(NamedTuple):
     """The array that it is a view of: where that begins, and what makes it. None where it is dense:
     it is the first array over its part of the memory."""
 
+    def odd(self, block: Any, device: int) -> Any:
+        """The array where `make` cannot make it."""
+        kind = class_of(device)
+        whole = over_block(block, kind, (block.nbytes,), np.dtype(np.uint8), (1,))
+        return np.ndarray.__new__(kind, self.shape, self.dtype, whole, self.offset, self.steps)
+
 
 class Recording:
     """What one call does."""
 
     now: Recording | None = None
 
-    def __init__(self, arrays: list[Any]) -> None:
-        self.arrays = arrays
+    def __init__(self, arrays: Sequence[Any]) -> None:
+        self.arrays = list(arrays)
         self.thread = threading.get_ident()
         self.rooms: list[Any] = []
-        self.launches: list[tuple[Any, tuple[Any, ...]]] = []
-        """What gives a launching function for a device, and its arguments."""
+        self.launches: list[tuple[Any, tuple[Any, ...], bool]] = []
+        """What gives a launching function for a device, its arguments, and whether it takes
+        addresses alone."""
         self.constants: set[int] = set()
         """Where arrays begin that every call uses."""
         self.is_whole = True
@@ -101,10 +98,12 @@ class Recording:
         """Keep a launch."""
         self.called(lambda device: kernel.devices[device], (blocks, *arguments))
 
-    def called(self, function_on: Callable[[int], Any], arguments: tuple[Any, ...]) -> None:
+    def called(self, function_on: Callable[[int], Any], arguments: tuple[Any, ...],
+               by_addresses: bool = False) -> None:  # fmt: skip
         """Keep a call of what puts work into a stream, if this thread makes it.
 
-        `function_on`: gives for a device the function of (stream, *arguments).
+        `function_on`: gives for a device the function of (stream, *arguments); of the arguments
+        alone, addresses in place of arrays, where it is called `by_addresses`.
         """
         if threading.get_ident() != self.thread:
             return
@@ -115,7 +114,7 @@ class Recording:
                 place = self.place(value)
                 self.is_whole = self.is_whole and place is not None
             found.append((True, *place) if place is not None else (False, value, 0))
-        self.launches.append((function_on, tuple(found)))
+        self.launches.append((function_on, tuple(found), by_addresses))
 
 
 def _holds(array: Any, place: int) -> bool:
@@ -124,25 +123,17 @@ def _holds(array: Any, place: int) -> bool:
     return address(array) - low <= place < address(array) + max(high, 1)  # type: ignore[no-any-return]
 
 
-class Script(NamedTuple):
-    """A call without its addresses.
+class Known:
+    """What is known of calls whose arguments are of certain classes."""
 
-    What launches are given lies in one list: the call's arrays, the addresses of the memory that it
-    allocates, addresses within one of these, and numbers. `launches`: the function, and what picks
-    its arguments out of the list.
-    """
+    __slots__ = ("read", "replays")
 
-    rooms: tuple[Room, ...]
-    inner: tuple[tuple[int, int], ...]
-    constants: list[Any]
-    launches: tuple[tuple[Any, Any], ...]
-    results: Any
-    device: int
-
-
-NUMBERS = frozenset((int, float, bool, type(None), str, complex))
-"""Classes of arguments that say all that a call depends on."""
-INTEGERS = frozenset((int,))
+    def __init__(self, read: Any) -> None:
+        self.read = read
+        """See `straight.reader`; None where classes do not tell what a call depends on."""
+        self.replays: dict[Any, tuple[Any, int]] = {}
+        """What a call depends on -> what does it again, and on which device; (None, 0) where
+        nothing does."""
 
 
 def repeated(function: Callable[..., Any], state: Callable[[], Any] | None = None) -> Any:
@@ -150,45 +141,50 @@ def repeated(function: Callable[..., Any], state: Callable[[], Any] | None = Non
 
     `state`: what settings it depends on, besides that of deterministic algorithms.
     """
-    scripts: dict[Any, Script | None] = {}
+    known_by: dict[tuple[type, ...], Known] = {}
 
     @functools.wraps(function)
     def call(*values: Any) -> Any:
         if Recording.now is not None:
             return function(*values)
-        arrays: list[Any] = []
-        key: list[Any] = [Determinism.enabled]
-        if state is not None:
-            key.append(state())
-        for value in values:
-            if isinstance(value, DeviceArray):
-                key.append(value.layout or layout_of(value))
-                arrays.append(value)
-            elif value.__class__ in NUMBERS:
-                key.append(value.__class__)
-                key.append(value)
-            elif value.__class__ is list and INTEGERS.issuperset(map(type, value)):
-                key += value
-                key.append(len(value))
-            elif not _describe(value, key, arrays):
+        kinds = tuple(map(type, values))
+        known = known_by.get(kinds)
+        if known is None:
+            if len(known_by) >= MOST:
+                known_by.clear()
+            known = known_by[kinds] = Known(reader(kinds, state))
+        read = known.read
+        found = None if read is None else read(*values)
+        if found is None:
+            found = described(values, state)
+            if found is None:
                 return function(*values)
-        if len(arrays) > 1:
-            key.append(arrays[0] is arrays[1] or (len(arrays) > TWO and _same(arrays)))
-        found = tuple(key)
+        key, arrays = found
         try:
-            script = scripts.get(found, scripts)
+            again, device = known.replays[key]
+        except KeyError:
+            if len(known.replays) >= MOST:
+                known.replays.clear()
+            result, known.replays[key] = _first(function, values, arrays)
+            return result
         except TypeError:
             return function(*values)
-        if script is scripts:
-            if len(scripts) >= MOST:
-                scripts.clear()
-            result, scripts[found] = _first(function, values, arrays)
-            return result
-        if script is None or script.device != Current.device:  # type: ignore[union-attr]
+        if again is None or device != Current.device:
             return function(*values)
-        return _again(script, arrays)  # type: ignore[arg-type]
+        return again(*arrays)
 
     return call
+
+
+def described(values: Any, state: Callable[[], Any] | None) -> tuple[Any, list[Any]] | None:
+    """What functions of `reader` find, for arguments of any classes; lists may hold arrays."""
+    key: list[Any] = [Determinism.enabled]
+    arrays: list[Any] = []
+    if state is not None:
+        key.append(state())
+    if not all(_describe(value, key, arrays) for value in values):
+        return None
+    return (*key, same(arrays)), arrays
 
 
 def kept(make: Callable[[], Any]) -> Any:
@@ -212,20 +208,7 @@ def told(run: Callable[..., Any], arrays: Sequence[Any], *numbers: Any) -> None:
     run(*map(address, arrays), *numbers)
     if recording is not None:
         recording.is_whole = whole
-        recording.called(lambda device: partial(_by_addresses, run), (*arrays, *numbers))
-
-
-def _by_addresses(run: Callable[..., Any], stream: int, *values: Any) -> None:
-    run(*[address(value) if isinstance(value, np.ndarray) else value for value in values])
-
-
-TWO = 2
-
-
-def _same(arrays: list[Any]) -> Any:
-    """Which arrays are one and the same."""
-    numbers = [id(array) for array in arrays]
-    return len(set(numbers)) < len(numbers) and tuple(map(numbers.index, numbers))
+        recording.called(lambda device: run, (*arrays, *numbers), by_addresses=True)
 
 
 def _describe(value: Any, key: list[Any], arrays: list[Any]) -> bool:
@@ -243,46 +226,34 @@ def _describe(value: Any, key: list[Any], arrays: list[Any]) -> bool:
     return True
 
 
-def _first(function: Any, values: Any, arrays: list[Any]) -> tuple[Any, Script | None]:
+def _first(function: Any, values: Any, arrays: Sequence[Any]) -> tuple[Any, tuple[Any, int]]:
     recording = Recording.now = Recording(arrays)
     device_array.watching = launch.watching = recording
     try:
         result = function(*values)
     finally:
         Recording.now = device_array.watching = launch.watching = None
-    return result, _script(recording, result)
+    return result, _replay(recording, result)
 
 
-def _script(recording: Recording, result: Any) -> Script | None:
+NOTHING = None, 0
+
+
+def _replay(recording: Recording, result: Any) -> tuple[Any, int]:
+    """What does a call again, and on which device; NOTHING where that cannot be."""
     results = _results(recording, result)
     arrays = recording.arrays
     if not recording.is_whole or results is None or not arrays:
-        return None
+        return NOTHING
     if not _are_disjoint(results):
-        return None
+        return NOTHING
     if not _are_apart(arrays) or any(not room.block.address for room in recording.rooms):
-        return None
+        return NOTHING
     results = _without_unused(recording, results)
-    rooms = tuple(Room(room.block.nbytes, room.shape, room.dtype, room.strides)
-                  for room in recording.rooms)  # fmt: skip
     index = arrays[0].place.index
-    inner: list[tuple[int, int]] = []
-    constants: list[Any] = []
-    first = len(arrays) + len(rooms)
-    for _, arguments in recording.launches:
-        inner += [(value, more) for at, value, more in arguments if at and more]
-    shifted = {place: first + k for k, place in enumerate(inner)}
-    launches = []
-    for function_on, arguments in recording.launches:
-        places = []
-        for at, value, more in arguments:
-            if at:
-                places.append(shifted[value, more] if more else value)
-                continue
-            places.append(first + len(inner) + len(constants))
-            constants.append(value)
-        launches.append((function_on(index), itemgetter(*places)))
-    return Script(rooms, tuple(inner), constants, tuple(launches), results, index)
+    rooms = [room.block.nbytes for room in recording.rooms]
+    launches = [(function_on(index), *rest) for function_on, *rest in recording.launches]
+    return replay(len(arrays), rooms, launches, results, index), index
 
 
 def _without_unused(recording: Recording, results: Any) -> Any:
@@ -290,7 +261,7 @@ def _without_unused(recording: Recording, results: Any) -> Any:
     that of ways that were tried in vain."""
     first = len(recording.arrays)
     parts = results if results.__class__ is list else [results]
-    used = {value - first for _, arguments in recording.launches
+    used = {value - first for _, arguments, _ in recording.launches
             for at, value, _ in arguments if at and value >= first}  # fmt: skip
     used |= {part.room for part in parts if isinstance(part, Result)}
     order = sorted(used)
@@ -302,8 +273,8 @@ def _without_unused(recording: Recording, results: Any) -> Any:
         (function_on, tuple([
             (at, first + number[value - first] if at and value >= first else value, more)
             for at, value, more in arguments
-        ]))
-        for function_on, arguments in recording.launches
+        ]), by_addresses)
+        for function_on, arguments, by_addresses in recording.launches
     ]  # fmt: skip
     parts = [part._replace(room=number[part.room]) if isinstance(part, Result) else part
              for part in parts]  # fmt: skip
@@ -353,43 +324,3 @@ def _are_disjoint(results: Any) -> bool:
 
 def _bytes(result: Result) -> int:
     return math.prod(result.shape) * result.dtype.itemsize
-
-
-def _again(script: Script, arrays: list[Any]) -> Any:
-    rooms, inner, constants, launches, results, device = script
-    blocks = [Block(room.nbytes, device) for room in rooms]
-    given = arrays + [block.address for block in blocks]
-    if inner:
-        given += [(start if start.__class__ is int else address(start)) + more
-                  for start, more in [(given[place], more) for place, more in inner]]  # fmt: skip
-    given += constants
-    stream = Current.stream
-    for go, pick in launches:
-        go(stream, *pick(given))
-    if results.__class__ is list:
-        bases: dict[Any, Any] = {}
-        return tuple([None if part == () else _array(part, script, blocks, arrays, bases)
-                      for part in results])  # fmt: skip
-    return _array(results, script, blocks, arrays, {})
-
-
-def _array(
-    result: Any, script: Script, blocks: list[Any], arrays: list[Any], bases: dict[Any, Any]
-) -> Any:
-    """A result; those that are views of one array are so again, by `bases`."""
-    if result.__class__ is int:
-        return arrays[result]
-    block = blocks[result.room]
-    make = result.make
-    if make is not None:
-        if result.over is None:
-            return make(block, block.address + result.offset)
-        key = result.room, result.over
-        base = bases.get(key)
-        if base is None:
-            begin, make_base = result.over
-            base = bases[key] = make_base(block, block.address + begin)
-        return make(base, block.address + result.offset)
-    kind = class_of(script.device)
-    whole = over_block(block, kind, (block.nbytes,), np.dtype(np.uint8), (1,))
-    return np.ndarray.__new__(kind, result.shape, result.dtype, whole, result.offset, result.steps)

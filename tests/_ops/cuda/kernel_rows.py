@@ -406,6 +406,24 @@ def sums_of_rows_are_the_same_in_every_run() -> None:
     assert all(torch.equal(one, found[0]) for one in found)
 
 
+def repeated_calls_see_their_own_arguments() -> None:
+    """The same layouts with other numbers, flags, lists, types, and with one array twice."""
+    x, y = drawn(torch.float32, 6, 10), drawn(torch.float32, 6, 10)
+    weight, bias = drawn(torch.float32, 10), drawn(torch.float32, 10)
+    for eps in (1e-5, 1.0, 1):
+        for w, b in ((weight, bias), (bias, weight), (weight, weight), (weight, None)):
+            same(lambda x, w, b, eps=eps: F.layer_norm(x, (10,), w, b, eps), x, w, b)
+    for dim in (0, 1, [0, 1], [1]):
+        for keepdim in (True, False):
+            same(lambda x, d=dim, k=keepdim: x.sum(d, keepdim=k), x)
+    for a, b in ((x, y), (x, x), (y, x)):
+        same(lambda a, b: torch.cat([a, b], 1), a, b, exact=True)
+        same(lambda a, b: F.mse_loss(a, b), a, b)
+        with_gradients(lambda a, b: F.smooth_l1_loss(a, b, beta=0.5), a, b)
+    for count in (1, 2, True):
+        same(lambda x, k=count: x.roll(k, 1), x, exact=True)
+
+
 # ---- optimizers
 
 
