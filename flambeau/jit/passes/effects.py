@@ -47,7 +47,6 @@ def has_side_effects(node: Node) -> bool:
     return node.kind.startswith("^")
 
 
-
 def is_random(node: Node) -> bool:
     """Whether two runs of the node may differ."""
     switch = draws(node.kind)
