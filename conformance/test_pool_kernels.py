@@ -173,7 +173,7 @@ def test_adaptive(spatial: int, dtype: torch.dtype, seed: int) -> None:
     check(values, expected)
     check(places, indices)
     expected.backward(grad)
-    result = adaptive_pool.adaptive_max_pool_backward(to_array(grad), places, sizes)
+    result = planes.scatter_planes(to_array(grad), places, sizes)
     check(result, input.grad, 4 if dtype.itemsize > 2 else 8)
 
 

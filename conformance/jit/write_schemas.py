@@ -49,14 +49,26 @@ def schemas(name: str) -> list[str]:
     return [text for text in found if not REFUSED_TYPES.search(text)]
 
 
-def lines_of(name: str, texts: list[str]) -> list[str]:
-    """What the file says of an operator: nothing if rows imply just these overloads."""
-    from flambeau.jit.operators import implied
+def lines_of(name: str, texts: list[str], plain: list[str]) -> list[str]:
+    """What the file says of an operator: nothing if rows imply just these overloads.
+
+    `plain`: the overloads of the operator that it may be the in-place form of.
+    """
+    from flambeau.jit.operators import derived, implied
 
     known = implied.schemas(name)
     if texts == [*known.values()]:
         return []
-    return [next((head for head, text in known.items() if text == line), line) for line in texts]
+    lines: list[str] = []
+    for place, text in enumerate(texts):
+        head = text.partition("(")[0]
+        if text != (known.get(head) or derived.named(head, plain, texts[:place])):
+            lines.append(text)
+        elif lines:
+            lines[-1] += f"; {head.removeprefix(name)}" if "." in head else f"; {head}"
+        else:
+            lines.append(head)
+    return lines
 
 
 def main() -> None:
@@ -65,22 +77,19 @@ def main() -> None:
     from flambeau.jit.operators.table import FILE
 
     names = {s.name for s in torch._C._jit_get_all_schemas()}
-    kept, lines = [], []
+    kept: dict[str, list[str]] = {}
     for name in sorted(n for n in names if n.startswith(("aten::", "prim::"))):
-        if REFUSED_NAMES.match(name):
-            continue
-        texts = schemas(name)
+        texts = [] if REFUSED_NAMES.match(name) else schemas(name)
         if any(map(has_implementation, texts)):
-            kept += texts
-            lines += lines_of(name, texts)
-    there = {text.partition("(")[0].partition(".")[0] for text in kept}
-    lines += [f"-{name}" for name in sorted({*implied.names()} - there)]
+            kept[name] = texts
+    lines = [line for name, texts in kept.items()
+             for line in lines_of(name, texts, kept.get(name.removesuffix("_"), []))]  # fmt: skip
+    lines += [f"-{name}" for name in sorted({*implied.names()} - {*kept})]
     FILE.write_text("\n".join(lines) + "\n", "utf-8")
-    absent = sorted(
-        filter(_is_readable, {str(s) for s in torch._C._jit_get_all_schemas()} - {*kept})
-    )
+    there = {text for texts in kept.values() for text in texts}
+    absent = sorted(filter(_is_readable, {str(s) for s in torch._C._jit_get_all_schemas()} - there))
     ABSENT.write_text("\n".join(absent) + "\n", "utf-8")
-    print(f"{len(kept)} schemas, {len(lines)} lines; of ATen, {len(absent)} absent")
+    print(f"{len(there)} schemas, {len(lines)} lines; of ATen, {len(absent)} absent")
 
 
 ABSENT = Path(__file__).parents[2] / "flambeau" / "library" / "absent_operators.txt"

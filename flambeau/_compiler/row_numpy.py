@@ -114,6 +114,7 @@ class _Texts:
         self.like = next(name for name, kind in kinds.items() if kind == "full")
         self.names: dict[Node, str] = {}
         self.full: set[Any] = set()  # nodes that have all dims
+        self.numbers: set[Any] = set()  # Python's own, which leave arrays their type
         self.own: set[Node] = set()  # those of them that are in memory of the function's own
 
     def of(self, value: Any) -> str:
@@ -127,6 +128,8 @@ class _Texts:
             self.names[node] = node.name
             if self.kinds[node.name] == "full":
                 self.full.add(node)
+            if self.kinds[node.name] == "number":
+                self.numbers.add(node)
             return ""
         operands = ", ".join(self.of(a) for a in node.args)
         name = self.names[node] = f"t{len(self.names)}"
@@ -141,6 +144,9 @@ class _Texts:
             return f"_down({operands}, axis)"
         if node.op in REDUCED:
             return f"_{node.op}({operands}, axis=axis, keepdims=True)"
+        if all(a in self.numbers or not isinstance(a, Node) for a in node.args):
+            self.numbers.add(node)
+            return f"float(_{node.op}({operands}))"
         if not self.full.isdisjoint(node.args):
             self.full.add(node)
         return f"_{node.op}({operands}{self._target(node, free)})"

@@ -45,10 +45,6 @@ class Threads:
         """The next number of (0, 1] of each, float32."""
         return philox.units_of(self.words(which))
 
-    def low_units(self, which: np.ndarray) -> np.ndarray:
-        """The next number of [0, 1) with 24 bits of each, float32."""
-        return (self.words(which) & np.uint64(0xFFFFFF)).astype(np.float32) * np.float32(2.0**-24)
-
     def normals(self, which: np.ndarray) -> np.ndarray:
         """The next standard normal number of each, float32; the cosine of a pair waits."""
         found = self.waiting[which]

@@ -13,7 +13,6 @@ from flambeau._core import dtype as dt
 
 BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 _FLOAT_RANK = {dt.float16: 0, dt.bfloat16: 0, dt.float32: 1, dt.float64: 2}
-_SIGNED = (dt.int8, dt.int16, dt.int32, dt.int64)
 _STORAGE_UNSIGNED = frozenset((dt.uint16, dt.uint32, dt.uint64))
 
 

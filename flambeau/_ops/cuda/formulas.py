@@ -32,15 +32,13 @@ def root_of_total(x: Any) -> Any:
 @formula(x="full", mean="row", freedom="number")
 def variance_about(x: Any, mean: Any, freedom: Any) -> Any:
     """The sum of squared distances from a mean, over a number."""
-    gap = x - mean
-    return total(gap * gap) / freedom
+    return shared.sum_of_centered_squares.function(x, mean) / freedom
 
 
 @formula(x="full", mean="row", freedom="number")
 def deviation_about(x: Any, mean: Any, freedom: Any) -> Any:
     """Its square root."""
-    gap = x - mean
-    return sqrt(total(gap * gap) / freedom)
+    return sqrt(shared.sum_of_centered_squares.function(x, mean) / freedom)
 
 
 @formula(x="full", freedom="number")
@@ -52,8 +50,7 @@ def root_of_mean(x: Any, freedom: Any) -> Any:
 @formula(x="full", mean="row")
 def squares_about(x: Any, mean: Any) -> Any:
     """The sum of squared distances from a mean."""
-    gap = x - mean
-    return total(gap * gap)
+    return shared.sum_of_centered_squares.function(x, mean)
 
 
 @formula(x="full", peak="row")
@@ -83,15 +80,13 @@ def layer_norm_slope(x: Any, grad: Any, weight: Any, mean: Any, rstd: Any) -> An
 @formula(x="full", grad="full", weight="along", rstd="row")
 def rms_norm_slope(x: Any, grad: Any, weight: Any, rstd: Any) -> Any:
     """The gradient of RMS norm's input."""
-    normal = x * rstd
-    scaled = grad if weight is None else grad * weight
-    return rstd * (scaled - normal * average(scaled * normal))
+    return shared.rms_norm_backward.function(x, grad, weight, rstd)[0]
 
 
 @formula(x="full", grad="full", mean="along", rstd="along")
 def column_sums(x: Any, grad: Any, mean: Any, rstd: Any) -> Any:
     """What weight and bias of layer norm get: rows are the columns here."""
-    return total(grad * ((x - mean) * rstd)), total(grad)
+    return shared.normal_sums.function(x, grad, mean, rstd)
 
 
 @formula(x="full", grad="full", rstd="along")

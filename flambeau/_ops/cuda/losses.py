@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from flambeau._compiler.expr import absolute, exp, log1p, maximum, minimum, where
-from flambeau._compiler.fuse import Formula, amax, at, formula, position, total
+from flambeau._compiler.expr import where
+from flambeau._compiler.fuse import Formula, at, formula, position, total
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._ops.cuda import fills, formulas, rows
@@ -19,6 +18,7 @@ from flambeau._ops.cuda.softmaxes import _floats
 from flambeau._ops.cuda.table import checked, on_gpu
 from flambeau._ops.losses.elementwise import MEAN, NONE
 from flambeau._ops.rows import formulas as shared
+from flambeau._ops.rows.losses import HUBER, LOGIT, SMOOTH, SQUARED, Loss
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import kernel
 from flambeau._tensor.device_array import DeviceArray
@@ -46,68 +46,12 @@ def total_of(form: Formula, arrays: tuple[Any, ...], numbers: tuple[float, ...],
 # ---- losses of elements
 
 
-class Loss(NamedTuple):
-    """A loss of two numbers (and one that is given), its sum, and its slope times a gradient."""
-
-    element: Callable[..., Any]
-    total: Formula
-    slope: Callable[..., Any]
-
-
-def squared(x: Any, target: Any) -> Any:
-    """The squared difference."""
-    return (x - target) * (x - target)
-
-
-def squared_slope(x: Any, target: Any, grad: Any, factor: Any) -> Any:
-    """Its gradient."""
-    return (x - target) * 2 * (grad * factor)
-
-
-def huber(x: Any, target: Any, delta: Any) -> Any:
-    """Squares up to delta, then a line."""
-    size = absolute(x - target)
-    return where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
-
-
-def huber_slope(x: Any, target: Any, delta: Any, grad: Any, factor: Any) -> Any:
-    """Its gradient."""
-    return maximum(minimum(x - target, delta), -delta) * (grad * factor)
-
-
-def smooth(x: Any, target: Any, beta: Any) -> Any:
-    """Squares below beta, then a line."""
-    size = absolute(x - target)
-    return where(size < beta, 0.5 / beta * size * size, size - 0.5 * beta)
-
-
-def smooth_slope(x: Any, target: Any, beta: Any, grad: Any, factor: Any) -> Any:
-    """Its gradient."""
-    return maximum(minimum((x - target) / beta, 1), -1) * (grad * factor)
-
-
-def logits(x: Any, target: Any) -> Any:
-    """Binary cross-entropy of `sigmoid(x)`."""
-    return (1 - target) * x + (log1p(exp(-absolute(x))) + maximum(-x, 0))
-
-
-def logits_slope(x: Any, target: Any, grad: Any, factor: Any) -> Any:
-    """Its gradient."""
-    return (1 / (1 + exp(-x)) - target) * (grad * factor)
-
-
-SQUARED = Loss(squared, shared.squared_error, squared_slope)
-HUBER = Loss(huber, shared.huber_error, huber_slope)
-SMOOTH = Loss(smooth, shared.smooth_error, smooth_slope)
-LOGITS = Loss(logits, shared.logit_error, logits_slope)
-
-
 @checked
 def _loss(loss: Loss, x: Any, target: Any, reduction: int, *numbers: float) -> Any:
     if not _alike(x, target):
         return NotImplemented
     if reduction == NONE:
-        return apply(loss.element, (x, target, *numbers), fills.new_like(x))
+        return apply(loss.value, (x, target, *numbers), fills.new_like(x))
     divisor = float(x.size) if reduction == MEAN else 1.0
     return total_of(loss.total, (fills.plain(x), fills.plain(target)), numbers, divisor, x.dtype)
 
@@ -117,7 +61,7 @@ def _slope(loss: Loss, grad: Any, x: Any, target: Any, reduction: int, *numbers:
     if not _alike(x, target) or not isinstance(grad, DeviceArray):
         return NotImplemented
     factor = 1 / x.size if reduction == MEAN else 1.0
-    return apply(loss.slope, (x, target, *numbers, grad, factor), fills.new_like(x))
+    return apply(loss.scaled_slope, (x, target, *numbers, grad, factor), fills.new_like(x))
 
 
 def _alike(x: Any, target: Any) -> bool:
@@ -182,7 +126,7 @@ def cross_entropy_of_logits(x: Any, target: Any, weight: Any = None, pos_weight:
     """Binary cross-entropy of `sigmoid(x)`."""
     if weight is not None or pos_weight is not None:
         return NotImplemented
-    return _loss(LOGITS, x, target, reduction)
+    return _loss(LOGIT, x, target, reduction)
 
 
 @on_gpu("_binary_cross_entropy_with_logits_backward")
@@ -193,7 +137,7 @@ def cross_entropy_of_logits_backward(grad: Any, x: Any, target: Any, weight: Any
     """Its gradient."""
     if weight is not None or pos_weight is not None:
         return NotImplemented
-    return _slope(LOGITS, grad, x, target, reduction)
+    return _slope(LOGIT, grad, x, target, reduction)
 
 
 # ---- losses of classes
@@ -203,11 +147,7 @@ def cross_entropy_of_logits_backward(grad: Any, x: Any, target: Any, weight: Any
 def class_loss(x: Any, target: Any, ignored: Any) -> Any:
     """The loss of every row, 0 for those to be ignored; its largest score, its sum of exponentials,
     and 1 if it counts."""
-    peak = amax(x)
-    weights = total(exp(x - peak))
-    below = x - peak
-    others = total(where(below == 0, 0, exp(below))) + (total(where(below == 0, 1, 0)) - 1)
-    loss = log1p(others) - (at(x, target) - peak)
+    loss, peak, weights = shared.cross_entropy.function(x, target)
     return where(target == ignored, 0, loss), peak, weights, where(target == ignored, 0, 1)
 
 

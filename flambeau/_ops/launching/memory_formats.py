@@ -57,13 +57,6 @@ def in_format(values: np.ndarray, last: bool) -> np.ndarray:
     return np.asarray(values, order="C")
 
 
-def empty_in_format_of(data: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """New memory for a shape: channels-last if `data` is, else row-major."""
-    if is_images_of_pixels(data):
-        return empty_strided(shape, channels_last_strides(shape), data.dtype)
-    return np.empty(tuple(shape), data.dtype)
-
-
 def in_format_of(values: np.ndarray, *sources: np.ndarray) -> np.ndarray:
     """The values themselves, or copied to channels-last memory if one of the sources is so, to
     row-major memory if none is."""

@@ -28,6 +28,7 @@ from flambeau._ops.losses.elementwise import (
     reduction_of,
     scaled_gradient,
 )
+from flambeau._ops.rows.losses import LOGIT, PROBABILITY
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import check_cast, check_inplace_shape
@@ -145,7 +146,7 @@ def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, tar
     kernels = kernels_for(x, t, work=WORK) if w is None and not grad_output.ndim else None
     if kernels is not None:
         factor = factor_of(grad_output, x.size, reduction)
-        return narrow(kernels.binary_cross_entropy_slope(x, t, factor), result)
+        return narrow(kernels.loss_slope(PROBABILITY, (x, t), factor), result)
     slope = (x - t) / np.maximum((1 - x) * x, 1e-12)
     slope = slope if w is None else slope * w
     return scaled_gradient(slope, grad_output, reduction, result)
@@ -275,7 +276,7 @@ def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
     plain = w is None and positive is None and reduction != NONE
     kernels = kernels_for(x, t, work=WORK) if plain else None
     if kernels is not None:
-        return mean_or_sum(kernels.logit_error(x, t), x.size, reduction, result)
+        return mean_or_sum(kernels.loss_total(LOGIT, (x, t)), x.size, reduction, result)
     values = np.log1p(np.exp(-np.abs(x)))
     values = values + np.maximum(-x, 0)  # softplus(-x) without overflow
     if positive is not None:
@@ -310,7 +311,7 @@ def logits_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarra
     kernels = kernels_for(x, t, work=WORK) if plain else None
     if kernels is not None:
         factor = factor_of(grad_output, x.size, reduction)
-        return narrow(kernels.logit_slope(x, t, factor), result)
+        return narrow(kernels.loss_slope(LOGIT, (x, t), factor), result)
     slope = _sigmoid(x)
     if positive is None:
         slope = slope - t

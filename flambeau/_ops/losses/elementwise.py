@@ -18,6 +18,7 @@ from flambeau._core.promotion import promote_types
 from flambeau._ops.launching.memory_formats import in_order_of
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.reductions.sums import fused
+from flambeau._ops.rows.losses import HUBER, SMOOTH, SQUARED, Difference
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import check_cast
@@ -191,7 +192,8 @@ def mse_loss(self: np.ndarray, target: np.ndarray, reduction: int) -> Any:
         (self, target), result = common([self, target], "mse_cpu")
     kernels = None if reduction == NONE else kernels_for(self, target)
     if kernels is not None:
-        return mean_or_sum(kernels.squared_error(self, target), self.size, reduction, result)
+        total = kernels.loss_total(SQUARED, (self, target))
+        return mean_or_sum(total, self.size, reduction, result)
     gap = difference(self, target)
     if reduction == NONE or gap.size > DOT_LIMIT:
         return reduce_array(np.multiply(gap, gap, out=gap), reduction, result)
@@ -226,7 +228,7 @@ def mse_loss_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndar
     kernels = None if grad_output.ndim else kernels_for(self, target)
     if kernels is not None:
         factor = factor_of(grad_output, self.size, reduction)
-        return narrow(kernels.squared_slope(self, target, 2 * factor), result)
+        return narrow(kernels.loss_slope(SQUARED, (self, target), factor), result)
     slope = difference(self, target)
     if grad_output.ndim:
         slope *= 2
@@ -285,22 +287,18 @@ def functional_mse_loss(
 # ---- losses from a value and a slope
 
 
-Values = Callable[..., np.ndarray]
-
-
 class DifferenceLoss:
-    """A loss of `input - target`: `value(gap, p)`, its derivative `slope(gap, p)`.
+    """The rows of a loss of `input - target` and a number.
 
     `composed` is the slope by public operators, for second derivatives. `like_input`: the result
     has the input's type, whatever the target's is.
     """
 
-    def __init__(self, name: str, label: str, value: Values, slope: Values,
-                 composed: Callable[..., Any], *, like_input: bool = False) -> None:  # fmt: skip
+    def __init__(self, name: str, label: str, loss: Difference, composed: Callable[..., Any], *,
+                 like_input: bool = False) -> None:  # fmt: skip
         self.name = name
         self.label = label
-        self.value = value
-        self.slope = slope
+        self.loss = loss
         self.composed = composed
         self.like_input = like_input
 
@@ -312,9 +310,9 @@ class DifferenceLoss:
         result = input.dtype if self.like_input else result
         kernels = None if reduction == NONE else kernels_for(*arrays)
         if kernels is not None:
-            total = getattr(kernels, self.name)(*arrays, p)
+            total = kernels.loss_total(self.loss, arrays, p)
             return mean_or_sum(total, input.size, reduction, result)
-        return reduce_array(self.value(difference(*arrays), p), reduction, result)
+        return reduce_array(self.loss.values(difference(*arrays), p), reduction, result)
 
     def backward(self, grad: np.ndarray, input: np.ndarray, target: np.ndarray, reduction: int,
                  p: float) -> Any:  # fmt: skip
@@ -323,8 +321,8 @@ class DifferenceLoss:
         kernels = None if grad.ndim else kernels_for(*arrays)
         if kernels is not None:
             factor = factor_of(grad, input.size, reduction)
-            return narrow(getattr(kernels, f"{self.name}_slope")(*arrays, p, factor), result)
-        return scaled_gradient(self.slope(difference(*arrays), p), grad, reduction, result)
+            return narrow(kernels.loss_slope(self.loss, arrays, p, factor), result)
+        return scaled_gradient(self.loss.slopes(difference(*arrays), p), grad, reduction, result)
 
     def gradients(self, grad: Any, input: Any, target: Any, reduction: int, p: float,
                   wanted: Any) -> Any:  # fmt: skip
@@ -337,45 +335,29 @@ class DifferenceLoss:
         return (found if wanted[0] else None), (-found if wanted[1] else None)
 
 
-def _huber_value(gap: np.ndarray, delta: float) -> np.ndarray:
-    size = np.abs(gap, out=gap)
-    return np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
-
-
-def _smooth_value(gap: np.ndarray, beta: float) -> np.ndarray:
-    size = np.abs(gap, out=gap)
-    return np.where(size < beta, (0.5 / beta) * size * size, size - 0.5 * beta)
-
-
-def _smooth_slope(gap: np.ndarray, beta: float) -> np.ndarray:
-    return np.clip(gap / beta, -1, 1)
-
-
 def _kept_within(gap: Any, edge: float) -> Any:
     """The gap from -edge to edge. Its own slope is 0 at the edges, where `clamp` has 1."""
     return ops.where(ops.abs(gap) < edge, gap, gap.detach().clamp(-edge, edge))
 
 
-HUBER = DifferenceLoss("huber_loss", "huber_cpu", _huber_value,
-                       lambda gap, delta: np.clip(gap, -delta, delta),
-                       _kept_within, like_input=True)  # fmt: skip
-SMOOTH_L1 = DifferenceLoss("smooth_l1_loss", "smooth_l1_cpu", _smooth_value, _smooth_slope,
-                           lambda gap, beta: _kept_within(gap, beta) / beta)  # fmt: skip
+HUBER_LOSS = DifferenceLoss("huber_loss", "huber_cpu", HUBER, _kept_within, like_input=True)
+SMOOTH_L1_LOSS = DifferenceLoss("smooth_l1_loss", "smooth_l1_cpu", SMOOTH,
+                                lambda gap, beta: _kept_within(gap, beta) / beta)  # fmt: skip
 
 kernel("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor",
        devices="numbers", method=False, function=False, autocast="float32", backward={
     ("self", "target"): lambda grad, self, target, reduction, delta, wanted:  # noqa: PLW0108
-        HUBER.gradients(grad, self, target, reduction, delta, wanted),
-})(HUBER.forward)  # fmt: skip
+        HUBER_LOSS.gradients(grad, self, target, reduction, delta, wanted),
+})(HUBER_LOSS.forward)  # fmt: skip
 kernel("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,"
-       " float delta) -> Tensor", method=False, function=False)(HUBER.backward)  # fmt: skip
+       " float delta) -> Tensor", method=False, function=False)(HUBER_LOSS.backward)  # fmt: skip
 kernel("smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor",
        devices="numbers", method=False, function=False, autocast="float32", backward={
     ("self", "target"): lambda grad, self, target, reduction, beta, wanted:  # noqa: PLW0108
-        SMOOTH_L1.gradients(grad, self, target, reduction, beta, wanted),
-})(SMOOTH_L1.forward)  # fmt: skip
+        SMOOTH_L1_LOSS.gradients(grad, self, target, reduction, beta, wanted),
+})(SMOOTH_L1_LOSS.forward)  # fmt: skip
 kernel("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,"
-       " float beta) -> Tensor", method=False, function=False)(SMOOTH_L1.backward)  # fmt: skip
+       " float beta) -> Tensor", method=False, function=False)(SMOOTH_L1_LOSS.backward)  # fmt: skip
 
 
 @composite(

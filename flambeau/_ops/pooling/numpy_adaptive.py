@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._ops.images.planes import scatter_planes
 from flambeau._ops.launching.precision import Array, is_floating, narrow, refuse, widen
 from flambeau._ops.launching.windows import Ints
 from flambeau._ops.pooling.numpy_form import avg_pool, max_pool_with_indices
@@ -211,8 +210,3 @@ def _last_nan(part: Array, where: Array, dim: int) -> Array:
     nan = np.isnan(part)
     last = part.shape[dim] - 1 - np.flip(nan, dim).argmax(dim, keepdims=True)
     return np.where(nan.any(dim, keepdims=True), last, where)
-
-
-def adaptive_max_pool_backward(grad: Array, indices: Array, spatial: Ints) -> Array:
-    """The gradient `(..., *spatial)` of `adaptive_max_pool` from its indices."""
-    return scatter_planes(grad, indices, spatial)

@@ -179,18 +179,6 @@ def affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None
     return result if len(shape) == 2 else result.reshape(*shape[:-1], columns)
 
 
-def affine_activated(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None,
-                     activation: str) -> Any:  # fmt: skip
-    """`activation(input @ weight + bias)` in one pass: [M, K], [K, N] and [N]; None where NumPy
-    multiplies faster. `activation` is a name of `kernels.gemm.ACTIVATIONS`."""
-    rows, depth = input.shape
-    kernels = compiled(input.dtype, rows, depth, weight.shape[1])
-    if kernels is None:
-        return None
-    function = kernels.kernels.ACTIVATIONS[activation]
-    return kernels.gemm(input, weight, kernels.Finish(bias=bias, activation=function))
-
-
 def scaled_sum(data: np.ndarray, left: np.ndarray, right: np.ndarray, beta: Any,
                alpha: Any) -> Any:  # fmt: skip
     """`beta * data + alpha * (left @ right)` in one pass; None where NumPy is the faster one.

@@ -1,4 +1,4 @@
-"""What is done to the sums of a product: factors, a bias, another matrix, an activation."""
+"""What is done to the sums of a product: factors, a bias, another matrix."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from flambeau._ops.products.kernels import gemm as kernels
 
 @dataclass(slots=True)  # not frozen: made for every product that has a bias
 class Finish:
-    """activation(alpha * product + bias + beta * other), rounded to the result's type once.
+    """alpha * product + bias + beta * other, rounded to the result's type once.
 
     `bias` has one element per column, or per row (`bias_of_row`); `other` is [.., M, N] with
     columns that follow each other (rows may lie 0 apart); both have the result's dtype.
-    `activation` is a kernel of one value.
     """
 
     bias: np.ndarray | None = None
@@ -25,19 +24,18 @@ class Finish:
     other: np.ndarray | None = None
     alpha: float = 1.0
     beta: float = 1.0
-    activation: Any = None
 
     @property
-    def constants(self) -> tuple[int, bool, bool, Any]:
-        """What the kernels are compiled for: BIAS, SCALED, OTHER and ACTIVATION."""
+    def constants(self) -> tuple[int, bool, bool]:
+        """What the kernels are compiled for: BIAS, SCALED and OTHER."""
         bias = kernels.NO_BIAS
         if self.bias is not None:
             bias = kernels.BIAS_OF_ROW if self.bias_of_row else kernels.BIAS_OF_COLUMN
-        return bias, self.alpha != 1, self.other is not None, self.activation
+        return bias, self.alpha != 1, self.other is not None
 
 
 NOTHING = Finish()
-FINISH = ("BIAS", "SCALED", "OTHER", "ACTIVATION")
+FINISH = ("BIAS", "SCALED", "OTHER")
 
 
 def finish_of(data: np.ndarray, beta: float, alpha: float) -> Finish:

@@ -79,8 +79,7 @@ def tile_within(sums: Scalar, columns: int) -> Tile | None:
 
 DEPTH_BLOCK = 384
 ROW_BLOCK = 96
-COLUMN_BLOCK = 512
-"""About what a block of k, rows and columns is: NR x DEPTH_BLOCK stays in the first cache,
+"""About what a block of k and of rows is: NR x DEPTH_BLOCK stays in the first cache,
 ROW_BLOCK x DEPTH_BLOCK in the second."""
 
 

@@ -1,4 +1,5 @@
-"""The row formulas of reductions, normalisation and losses, one function each.
+"""The row formulas of reductions, normalisation and cross-entropy, one function each (those of
+elements and their targets: `losses.py`).
 
 Parameters of another kind than the rows themselves are named in the decorator; those that may be
 absent are None then. Sources: the functions' own definitions in PyTorch's documentation; gradients
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._compiler.expr import absolute, exp, log, log1p, maximum, minimum, sqrt, where
+from flambeau._compiler.expr import absolute, exp, log1p, maximum, sqrt, where
 from flambeau._compiler.expr import isnan as is_nan
 from flambeau._compiler.fuse import (
     amax,
@@ -223,7 +224,7 @@ def rms_norm_backward(x: Any, grad: Any, weight: Any, rstd: Any) -> Any:
     return rstd * (scaled - normal * average(scaled * normal)), down(grad * normal)
 
 
-# ---- losses
+# ---- cross-entropy
 
 
 @formula(x="full", target="index")
@@ -244,68 +245,3 @@ def cross_entropy(x: Any, target: Any) -> Any:
 def cross_entropy_backward(x: Any, target: Any, peak: Any, weights: Any, factor: Any) -> Any:
     """`(softmax - one_hot) * factor`."""
     return exp(x - peak) * (factor / weights) - where(position() == target, factor, 0)
-
-
-@formula(x="full", target="full")
-def squared_error(x: Any, target: Any) -> Any:
-    """The sum of squared differences."""
-    gap = x - target
-    return total(gap * gap)
-
-
-@formula(x="full", target="full", factor="number")
-def squared_slope(x: Any, target: Any, factor: Any) -> Any:
-    """What the gradient of `squared_error` is, times a number."""
-    return (x - target) * factor
-
-
-@formula(x="full", target="full", delta="number")
-def huber_error(x: Any, target: Any, delta: Any) -> Any:
-    """`d**2 / 2` up to delta, then `delta * (d - delta / 2)`."""
-    size = absolute(x - target)
-    return total(where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)))
-
-
-@formula(x="full", target="full", delta="number", factor="number")
-def huber_slope(x: Any, target: Any, delta: Any, factor: Any) -> Any:
-    """Its derivative, times a number."""
-    return maximum(minimum(x - target, delta), -delta) * factor
-
-
-@formula(x="full", target="full", beta="number")
-def smooth_error(x: Any, target: Any, beta: Any) -> Any:
-    """`d**2 / (2 beta)` below beta, then `d - beta / 2`."""
-    size = absolute(x - target)
-    return total(where(size < beta, 0.5 / beta * size * size, size - 0.5 * beta))
-
-
-@formula(x="full", target="full", beta="number", factor="number")
-def smooth_slope(x: Any, target: Any, beta: Any, factor: Any) -> Any:
-    """Its derivative, times a number."""
-    return maximum(minimum((x - target) / beta, 1), -1) * factor
-
-
-@formula(x="full", target="full")
-def logit_error(x: Any, target: Any) -> Any:
-    """Binary cross-entropy of `sigmoid(x)`: `(1 - t) x + softplus(-x)`."""
-    small = log1p(exp(-absolute(x)))
-    return total((1 - target) * x + (small + maximum(-x, 0)))
-
-
-@formula(x="full", target="full", factor="number")
-def logit_slope(x: Any, target: Any, factor: Any) -> Any:
-    """Its derivative, times a number."""
-    return (1 / (1 + exp(-x)) - target) * factor
-
-
-@formula(x="full", target="full")
-def probability_error(x: Any, target: Any) -> Any:
-    """Binary cross-entropy of probabilities, logarithms at least -100; the range of both."""
-    loss = (target - 1) * maximum(log1p(-x), -100) - target * maximum(log(x), -100)
-    return total(loss), amin(minimum(x, target)), amax(maximum(x, target))
-
-
-@formula(x="full", target="full", factor="number")
-def probability_slope(x: Any, target: Any, factor: Any) -> Any:
-    """Its derivative, times a number."""
-    return (x - target) / maximum((1 - x) * x, 1e-12) * factor

@@ -15,8 +15,9 @@ import numpy as np
 from flambeau._compiler.fuse import Formula
 from flambeau._ops.reductions import launch as reduce
 from flambeau._ops.reductions.launch import launch
-from flambeau._ops.rows import formulas
+from flambeau._ops.rows import formulas, losses
 from flambeau._ops.rows import launch as rows
+from flambeau._ops.rows.losses import Loss
 
 contiguous = np.ascontiguousarray
 SUMS = 32
@@ -279,81 +280,36 @@ def cross_entropy_backward(scores: np.ndarray, indices: np.ndarray, row_data: np
 # ---- elementwise losses
 
 
-def loss_total(formula: Formula, arrays: tuple[np.ndarray, ...], *numbers: float) -> Any:
+def loss_total(loss: Loss, arrays: tuple[np.ndarray, ...], *numbers: float) -> Any:
     """The sum of a loss over row-major arrays of one shape, float64."""
     flat = tuple([array.reshape(-1) for array in arrays])
     compute = rows.compute_type(arrays[0].dtype)
-    return np.add.reduce(reduce.parts_of(formula, (*flat, *numbers), compute, (np.float64,))[0])
+    return np.add.reduce(reduce.parts_of(loss.total, (*flat, *numbers), compute, (np.float64,))[0])
 
 
-def elementwise(formula: Formula, arrays: tuple[np.ndarray, ...],
-                *numbers: float) -> np.ndarray:  # fmt: skip
-    """A formula without reductions over row-major arrays of one shape."""
+def loss_slope(loss: Loss, arrays: tuple[np.ndarray, ...],
+               *numbers: float) -> np.ndarray:  # fmt: skip
+    """The slope of a loss times the last number, over row-major arrays of one shape."""
     out = np.empty(arrays[0].shape, arrays[0].dtype)
     n = out.size
     whole, rest = divmod(n, reduce.PART)
     compute = rows.compute_type(out.dtype)
     flat, target = [array.reshape(-1) for array in arrays], out.reshape(1, n)
     if whole:
-        launch("along", formula, compute, (*flat, *numbers), (target,), (reduce.PART, 0),
+        launch("along", loss.gradient, compute, (*flat, *numbers), (target,), (reduce.PART, 0),
                (whole, 1, reduce.PART))  # fmt: skip
     if rest:
         tail = [array[n - rest :] for array in flat]
-        launch("along", formula, compute, (*tail, *numbers), (target[:, n - rest :],), (rest, 0),
-               (1, 1, rest))  # fmt: skip
+        launch("along", loss.gradient, compute, (*tail, *numbers), (target[:, n - rest :],),
+               (rest, 0), (1, 1, rest))  # fmt: skip
     return out
-
-
-def squared_error(x: np.ndarray, target: np.ndarray) -> Any:
-    """The sum of squared differences."""
-    return loss_total(formulas.squared_error, (x, target))
-
-
-def squared_slope(x: np.ndarray, target: np.ndarray, factor: float) -> np.ndarray:
-    """Differences times a number."""
-    return elementwise(formulas.squared_slope, (x, target), factor)
-
-
-def huber_loss(x: np.ndarray, target: np.ndarray, delta: float) -> Any:
-    """The sum of Huber losses."""
-    return loss_total(formulas.huber_error, (x, target), delta)
-
-
-def huber_loss_slope(x: np.ndarray, target: np.ndarray, delta: float, factor: float) -> Any:
-    """Its gradient."""
-    return elementwise(formulas.huber_slope, (x, target), delta, factor)
-
-
-def smooth_l1_loss(x: np.ndarray, target: np.ndarray, beta: float) -> Any:
-    """The sum of smooth L1 losses."""
-    return loss_total(formulas.smooth_error, (x, target), beta)
-
-
-def smooth_l1_loss_slope(x: np.ndarray, target: np.ndarray, beta: float, factor: float) -> Any:
-    """Its gradient."""
-    return elementwise(formulas.smooth_slope, (x, target), beta, factor)
-
-
-def logit_error(x: np.ndarray, target: np.ndarray) -> Any:
-    """The sum of binary cross-entropies of scores."""
-    return loss_total(formulas.logit_error, (x, target))
-
-
-def logit_slope(x: np.ndarray, target: np.ndarray, factor: float) -> np.ndarray:
-    """Its gradient."""
-    return elementwise(formulas.logit_slope, (x, target), factor)
 
 
 def binary_cross_entropy(x: np.ndarray, target: np.ndarray) -> Any:
     """The sum of binary cross-entropies of probabilities; None if one is outside of [0, 1]."""
     compute, dtype = rows.compute_type(x.dtype), computing(x.dtype)
     inputs = (x.reshape(-1), target.reshape(-1))
-    total, low, high = reduce.parts_of(formulas.probability_error, inputs, compute,
+    total, low, high = reduce.parts_of(losses.PROBABILITY_AND_RANGE, inputs, compute,
                                        (np.float64, dtype, dtype))  # fmt: skip
     inside = low.min() >= 0 and high.max() <= 1
     return np.add.reduce(total) if inside else None
-
-
-def binary_cross_entropy_slope(x: np.ndarray, target: np.ndarray, factor: float) -> np.ndarray:
-    """Its gradient."""
-    return elementwise(formulas.probability_slope, (x, target), factor)

@@ -53,15 +53,6 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     return wrapped if ndim else ()
 
 
-def check_index(index: int, size: int, dim: int) -> int:
-    """An index into a dim of `size`, made non-negative."""
-    if -size <= index < size:
-        return index + size if index < 0 else index
-    raise IndexError(
-        f"select(): index {index} out of range for tensor of size ... at dimension {dim}"
-    )
-
-
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     """A shape with its -1 filled in, or torch's errors."""
     sizes = [int(size) for size in shape]

@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau._runtime.cuda import memory, pools
 from flambeau._runtime.cuda.allocator import PoolId
-from flambeau._runtime.cuda.driver import CAPTURING, NOT_CAPTURING
+from flambeau._runtime.cuda.driver import NOT_CAPTURING
 from flambeau._runtime.cuda.memory import Current, running
 
 MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
@@ -145,8 +145,3 @@ class Graph:
 def is_capturing() -> bool:
     """Whether a graph is made of what is put into the current stream."""
     return bool(capturing) and running().capture_status(Current.stream) != NOT_CAPTURING
-
-
-def is_well() -> bool:
-    """Whether the capture of the current stream has met nothing that it cannot hold."""
-    return running().capture_status(Current.stream) == CAPTURING

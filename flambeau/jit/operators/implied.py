@@ -8,16 +8,14 @@ Rows whose names begin with `_`, and those of `nn.functional`, are no operators 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from flambeau._ops.table.op import BY_NAME, Op
+from flambeau.jit.operators import derived
 from flambeau.jit.operators.naming import PREFIXES, public_names
 
 SPACES = {public.removesuffix("."): prefix for prefix, public in PREFIXES.items()}
 """Namespaces of rows, and how the names of their operators begin."""
-FIRST = re.compile(r"Tensor self\b")
-RESULT = ") -> Tensor"
 
 
 def schemas(name: str) -> dict[str, str]:
@@ -27,7 +25,7 @@ def schemas(name: str) -> dict[str, str]:
         return {}
     base = short.removesuffix("_")
     texts = [text for op in _rows(base) for text in _forms(op, base, in_place=base != short)]
-    return {_spelled(text).partition("(")[0]: _spelled(text) for text in texts}
+    return {text.partition("(")[0]: text for text in texts}
 
 
 def names() -> Iterator[str]:
@@ -52,18 +50,13 @@ def _name(op: Op) -> str:
 
 
 def _forms(op: Op, base: str, in_place: bool) -> Iterator[str]:
-    arguments = op.text[op.text.index("(") :]
     overload = f".{op.overload}" if op.overload else ""
+    text = _spelled(f"{base}{overload}{op.text[op.text.index('(') :]}")
     if in_place:
-        if op.inplace:
-            written = FIRST.sub("Tensor(a!) self", arguments, count=1)
-            yield f"{base}_{overload}{written.replace(RESULT, f'{RESULT}(a!)')}"
+        yield from filter(None, [derived.in_place(text) if op.inplace else None])
         return
-    yield f"{base}{overload}{arguments}"
-    if op.out and arguments.endswith(RESULT):
-        inner = arguments.removesuffix(RESULT)
-        stored = "out" if op.overload in ("", "Tensor") else f"{op.overload}_out"
-        yield f"{base}.{stored}{inner}{', ' if '*' in inner else ', *, '}Tensor(a!) out{RESULT}(a!)"
+    yield text
+    yield from filter(None, [derived.with_out(text) if op.out else None])
 
 
 def _spelled(text: str) -> str:

@@ -1,13 +1,16 @@
 """The table of operators: the schemas that rows imply, and those of `schemas.txt`.
 
     aten::Bool.Tensor(Tensor a) -> bool
-    aten::neg
+    aten::neg; .out
     aten::neg.int(int a) -> int
+    aten::arccos(Tensor self) -> Tensor; .out
+    aten::arccos_
     -aten::lobpcg
 
 An operator stands in the file where its overloads are others than those that its rows imply
 (`implied.py`), or in another order, which is PyTorch's: the first that fits is taken. What a row
-implies is only named there. A `-` says that there is no operator of a row's name.
+implies, and what follows from another overload (`derived.py`), is only named there, behind the one
+before it. A `-` says that there is no operator of a row's name.
 `conformance/jit/write_schemas.py` writes it.
 """
 
@@ -22,7 +25,7 @@ from flambeau._core import dtype as dt
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
 from flambeau.jit.ir.values import dtype_number
-from flambeau.jit.operators import implied
+from flambeau.jit.operators import derived, implied
 
 FILE = Path(__file__).with_name("schemas.txt")
 
@@ -44,7 +47,7 @@ def _lines() -> dict[str, list[str]]:
         if line.startswith("-"):
             found[line[1:]] = []
         else:
-            found.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
+            found.setdefault(OPERATOR.match(line)[0], []).append(line)  # type: ignore[index]
     return found
 
 
@@ -63,10 +66,23 @@ def texts(name: str) -> list[str]:
     lines = _lines().get(name)
     if lines is None:
         return list(implied.schemas(name).values())
-    if all("(" in line for line in lines):
-        return lines
+    found: list[str] = []
+    for item in (item for line in lines for item in line.split("; ")):
+        head = f"{name}{item}" if item.startswith(".") else item
+        found.append(item if "(" in item else _by_head(name, head, found))
+    return found
+
+
+def _by_head(name: str, head: str, before: list[str]) -> str:
+    """The schema that stands in the file by its full name alone."""
     known = implied.schemas(name)
-    return [line if "(" in line else known[line] for line in lines]
+    if head in known:
+        return known[head]
+    plain = texts(name[:-1]) if name.endswith("_") else []
+    made = derived.named(head, plain, before)
+    if made is None:
+        raise LookupError(f"{FILE.name}: nothing says what {head} is")
+    return made
 
 
 def names() -> tuple[str, ...]:
@@ -113,6 +129,7 @@ def schema(text: str) -> FunctionSchema:
 SPELLED: dict[str, str] = {}
 """How operators' schemas are written in the file, by full name."""
 
+OPERATOR = re.compile(r"[\w:]+")
 WORD = re.compile(r"[A-Za-z_][\w.:]*")
 NUMBER = re.compile(r"-?(?:inf|nan|\d+(?:\.\d*)?(?:e[+-]?\d+)?)")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')

@@ -17,7 +17,7 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import FunctionSchema, Parameter
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.operators.naming import with_fact
-from flambeau.jit.passes.effects import SIDE_EFFECTS, has_side_effects, is_mutable, is_random
+from flambeau.jit.passes.effects import SIDE_EFFECTS, is_mutable
 from flambeau.jit.passes.places import Place, Places, kinds_of
 
 SAME = frozenset(("prim::unchecked_cast", "prim::unchecked_unwrap_optional",
@@ -97,45 +97,6 @@ class AliasInfo(Places):
                 self._leaving |= self._reach(self._of(result))
         places = self._of(value)
         return not places.isdisjoint(self._leaving) or any(p[0] == "unknown" for p in places)
-
-    def can_swap(self, first: Node, second: Node) -> bool:
-        """Whether two nodes that follow each other may run in the other order."""
-        if _uses(second, first) or (_acts(first) and _acts(second)):
-            return False
-        mine, theirs = self.written_by(first), self.written_by(second)
-        if not mine and not theirs:
-            return True
-        return mine.isdisjoint(theirs | self._read(second)) and theirs.isdisjoint(self._read(first))
-
-    def can_move_before(self, node: Node, point: Node) -> bool:
-        """Whether a node may be moved up, to stand right before another one of its block."""
-        between = node.before
-        while between is not point.before:
-            if between is None or between is node.block.end or not self.can_swap(between, node):  # type: ignore[union-attr]
-                return False
-            between = between.before
-        return True
-
-    def can_move_after(self, node: Node, point: Node) -> bool:
-        """Whether a node may be moved down, to stand right behind another one of its block."""
-        between = node.after
-        while between is not point.after:
-            if between is None or between is node.block.end or not self.can_swap(node, between):  # type: ignore[union-attr]
-                return False
-            between = between.after
-        return True
-
-    def _read(self, node: Node) -> set[Place]:
-        found: set[Place] = set()
-        deep = node.kind not in TAKE and node.kind not in MAKE
-        for value in node.inputs:
-            found |= self._reach(self._of(value)) if deep else self._of(value)
-        for block in node.blocks:
-            for inner in block:
-                found |= self._read(inner)
-            for value in block.outputs:
-                found |= self._of(value)
-        return found
 
     # ---- the walk
 
@@ -353,23 +314,6 @@ def _is_maker(schema: FunctionSchema) -> bool:
     marked = any(parameter.alias for parameter in (*schema.arguments, *schema.returns))
     simple = all(p.type is T.TENSOR or not is_mutable(p.type) for p in schema.returns)
     return simple and not marked and not schema.varret
-
-
-def _uses(user: Node, node: Node) -> bool:
-    """Whether a node, or one within it, uses a result of another one."""
-    made = set(node.outputs)
-    if any(value in made for value in user.inputs):
-        return True
-    return any(
-        any(value in made for value in block.outputs) or any(_uses(inner, node) for inner in block)
-        for block in user.blocks
-    )
-
-
-def _acts(node: Node) -> bool:
-    if has_side_effects(node) or is_random(node):
-        return True
-    return any(_acts(inner) for block in node.blocks for inner in block)
 
 
 VISITS: dict[str, Callable[[AliasInfo, Node], None]] = {

@@ -47,13 +47,6 @@ def has_side_effects(node: Node) -> bool:
     return node.kind.startswith("^")
 
 
-def contains_side_effects(node: Node) -> bool:
-    """The same, of the node and all within its blocks."""
-    if has_side_effects(node):
-        return True
-    return any(contains_side_effects(inner) for block in node.blocks for inner in block)
-
-
 def is_random(node: Node) -> bool:
     """Whether two runs of the node may differ."""
     switch = draws(node.kind)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-MOST_SHOWN = 10
-
 
 def tensor_text(tensor: Any) -> str:
     """`{2.5}` for one element, `<Tensor>` for more than ten."""

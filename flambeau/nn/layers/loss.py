@@ -5,21 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from flambeau._ops.losses.elementwise import legacy_reduction
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn.module import Module
-
-
-def old_reduction(size_average: bool | None, reduce: bool | None) -> str:
-    """The `reduction` that the two arguments of old meant."""
-    averaged = True if size_average is None else size_average
-    reduced = True if reduce is None else reduce
-    meant = ("mean" if averaged else "sum") if reduced else "none"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead.",
-        stacklevel=4,
-    )
-    return meant
 
 
 class _Loss(Module):
@@ -35,7 +24,7 @@ class _Loss(Module):
     ) -> None:
         super().__init__()
         if size_average is not None or reduce is not None:
-            reduction = old_reduction(size_average, reduce)
+            reduction = legacy_reduction(size_average, reduce)
         self.reduction = reduction
 
 

@@ -92,14 +92,13 @@ def drawn_finish(draw: random.Random, shape: tuple[int, ...], dtype: np.dtype) -
     """What is done to the sums: something for one product in two of floats."""
     if dtype.kind == "i" or draw.random() < 0.5 or 0 in shape:  # noqa: PLR2004
         return gemm.Finish()
-    activation = draw.choice([None, gemm.kernels.relu])
     if draw.random() < 0.5:  # noqa: PLR2004
         of_row = draw.random() < 0.5  # noqa: PLR2004
         bias = numbers(draw, (shape[-2 if of_row else -1],), dtype)
-        return gemm.Finish(bias, of_row, activation=activation)
+        return gemm.Finish(bias, of_row)
     other = numbers(draw, shape, dtype)
     alpha, beta = draw.choice([0.5, 1.0, 2.0, -1.0]), draw.choice([0.25, 1.0, -3.0])
-    return gemm.Finish(other=other, alpha=alpha, beta=beta, activation=activation)
+    return gemm.Finish(other=other, alpha=alpha, beta=beta)
 
 
 def drawn(draw: random.Random) -> Product:
@@ -131,8 +130,6 @@ def expected(product: Product) -> tuple[np.ndarray, np.ndarray]:
     if finish.other is not None:
         added = finish.beta * finish.other.astype(np.float64)
     wanted, size = wanted + added, size + abs(added)
-    if finish.activation is not None:
-        wanted = np.maximum(wanted, 0)
     return wanted, size
 
 

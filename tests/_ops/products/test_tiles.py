@@ -107,7 +107,7 @@ CODE = [
 def test_machine_code_for_other_processors(cpu: str, instruction: str, tile: Tile, times: int):
     """The driver with this tile is valid, assembles, and has the instruction so many times."""
     statics = {"S": tile.number, "O": tile.sums, "BIAS": 0, "SCALED": False, "OTHER": False,
-               "ACTIVATION": None, "SHARED": True, **tile.constants}  # fmt: skip
+               "SHARED": True, **tile.constants}  # fmt: skip
     parsed = llvm.parse_assembly(engine.text_of(kernels.multiply_panels, statics, False).text())
     parsed.verify()
     try:

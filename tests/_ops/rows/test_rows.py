@@ -15,6 +15,7 @@ pytest.importorskip("llvmlite")
 from flambeau._ops.activations import softmax as softmax_rows
 from flambeau._ops.reductions import launch as reduce
 from flambeau._ops.rows import launch as rows
+from flambeau._ops.rows import losses
 from flambeau._ops.rows import whole_arrays as row_ops
 
 SHAPES = [
@@ -320,22 +321,28 @@ def test_losses(n: int) -> None:
     x, t = drawn((2, n), "float32")
     wide, goal = x.astype(np.float64), t.astype(np.float64)
     gap = wide - goal
-    close(row_ops.squared_error(x, t), (gap * gap).sum(), 1e-6)
-    close(row_ops.squared_slope(x, t, 0.3), gap * 0.3, 1e-6)
+    close(row_ops.loss_total(losses.SQUARED, (x, t)), (gap * gap).sum(), 1e-6)
+    close(row_ops.loss_slope(losses.SQUARED, (x, t), 0.3), gap * 0.6, 1e-6)
     size = np.abs(gap)
-    close(row_ops.huber_loss(x, t, 0.7),
+    close(row_ops.loss_total(losses.HUBER, (x, t), 0.7),
           np.where(size <= 0.7, 0.5 * size**2, 0.7 * (size - 0.35)).sum(), 1e-6)  # fmt: skip
-    close(row_ops.huber_loss_slope(x, t, 0.7, 2.0), np.clip(gap, -0.7, 0.7) * 2, 1e-6)
-    close(row_ops.smooth_l1_loss(x, t, 0.7),
+    close(row_ops.loss_slope(losses.HUBER, (x, t), 0.7, 2.0), np.clip(gap, -0.7, 0.7) * 2, 1e-6)
+    close(row_ops.loss_total(losses.SMOOTH, (x, t), 0.7),
           np.where(size < 0.7, 0.5 * size**2 / 0.7, size - 0.35).sum(), 1e-6)  # fmt: skip
-    close(row_ops.smooth_l1_loss_slope(x, t, 0.7, 2.0), np.clip(gap / 0.7, -1, 1) * 2, 1e-6)
-    close(row_ops.logit_error(x, t), ((1 - goal) * wide + np.log1p(np.exp(-wide))).sum(), 1e-6)
-    close(row_ops.logit_slope(x, t, 0.5), (1 / (1 + np.exp(-wide)) - goal) * 0.5, 1e-6)
+    close(row_ops.loss_slope(losses.SMOOTH, (x, t), 0.7, 2.0), np.clip(gap / 0.7, -1, 1) * 2, 1e-6)
+    close(
+        row_ops.loss_total(losses.LOGIT, (x, t)),
+        ((1 - goal) * wide + np.log1p(np.exp(-wide))).sum(),
+        1e-6,
+    )
+    close(
+        row_ops.loss_slope(losses.LOGIT, (x, t), 0.5), (1 / (1 + np.exp(-wide)) - goal) * 0.5, 1e-6
+    )
     p, q = (1 / (1 + np.exp(-a)) for a in (x, t))
     wide, goal = p.astype(np.float64), q.astype(np.float64)
     close(row_ops.binary_cross_entropy(p, q),
           -(goal * np.log(wide) + (1 - goal) * np.log1p(-wide)).sum(), 1e-5)  # fmt: skip
-    close(row_ops.binary_cross_entropy_slope(p, q, 0.5),
+    close(row_ops.loss_slope(losses.PROBABILITY, (p, q), 0.5),
           (wide - goal) / (wide * (1 - wide)) * 0.5, 1e-5)  # fmt: skip
     assert row_ops.binary_cross_entropy(p + 1, q) is None
 

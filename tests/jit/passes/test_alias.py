@@ -62,16 +62,6 @@ def test_writers() -> None:
     assert not alias.writes_outside(node(v["written"]))
 
 
-def test_moves() -> None:
-    """A node may pass others that neither make, write nor read what it is about."""
-    graph, v = read(TEXT)
-    alias = AliasInfo(graph)
-    assert alias.can_move_before(node(v["lonely"]), node(v["view"]))
-    assert not alias.can_move_before(node(v["written"]), node(v["list"]).before or graph.block.end)
-    assert not alias.can_move_before(node(v["element"]), node(v["more"]))
-    assert not alias.can_move_after(node(v["fresh"]), node(v["part"]))
-
-
 def test_dead_code() -> None:
     """Writes to what is returned stay, other unused nodes go."""
     graph, v = read(TEXT)

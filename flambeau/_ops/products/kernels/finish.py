@@ -18,9 +18,9 @@ def near(place, count, W: static, WHOLE: static):
 
 @native
 def finish_vector(value, c, count, row, column, bias, other, other_row, alpha, beta, BIAS: static,
-                  SCALED: static, OTHER: static, ACTIVATION: static, W: static,
+                  SCALED: static, OTHER: static, W: static,
                   WHOLE: static):  # fmt: skip
-    """c[:W] (c[:count] unless WHOLE) = activation(alpha * value + bias + beta * other), rounded to
+    """c[:W] (c[:count] unless WHOLE) = alpha * value + bias + beta * other, rounded to
     c's type once; `row` and `column` say where c is in the product."""
     T = value.type.element
     result = registers(value.type, 1, value)
@@ -33,8 +33,6 @@ def finish_vector(value, c, count, row, column, bias, other, other_row, alpha, b
     if OTHER:
         added = near(other + (row * other_row + column), count, W, WHOLE)
         result[0] = result[0] + T(added) * beta
-    if ACTIVATION is not None:
-        result[0] = ACTIVATION(result[0])
     done = c.type.element(result[0])
     if WHOLE:
         store(c, done)
@@ -44,7 +42,7 @@ def finish_vector(value, c, count, row, column, bias, other, other_row, alpha, b
 
 @native
 def finish_tile(sums, sums_row, c, c_row, rows, columns, row, column, bias, other, other_row, alpha,
-                beta, BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
+                beta, BIAS: static, SCALED: static, OTHER: static,
                 NR: static, W: static):  # fmt: skip
     """c[i, j] = what becomes of sums[i, j], for i < rows, j < columns <= NR; c and sums point at
     element (row, column) of the product."""
@@ -54,9 +52,9 @@ def finish_tile(sums, sums_row, c, c_row, rows, columns, row, column, bias, othe
         for J in unroll(0, NR, W):
             if J + W <= columns:
                 finish_vector(load(line + J, W), to + J, W, row + i, column + J, bias, other,
-                              other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION, W,
+                              other_row, alpha, beta, BIAS, SCALED, OTHER, W,
                               True)  # fmt: skip
             elif J < columns:
                 finish_vector(load(line + J, W), to + J, columns - J, row + i, column + J, bias,
-                              other, other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION, W,
+                              other, other_row, alpha, beta, BIAS, SCALED, OTHER, W,
                               False)  # fmt: skip

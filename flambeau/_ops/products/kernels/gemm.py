@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
-from flambeau._compiler.vector_math import erf
 from flambeau._ops.products.kernels.packing import pack_panel, pack_panels
 
 NO_BIAS, BIAS_OF_COLUMN, BIAS_OF_ROW = 0, 1, 2
@@ -75,29 +74,13 @@ def gemm_tile(a, a_row, a_step, b, b_step, depth, c, c_row, add, MR: static, NV:
 
 
 @native
-def relu(x):
-    """x where it is not negative; nan stays nan."""
-    return maximum(x, 0)
-
-
-@native
-def gelu(x):
-    """x times the share of a normal distribution below x."""
-    return x * 0.5 * (erf(x * 0.7071067811865476) + 1.0)
-
-
-ACTIVATIONS = {"relu": relu, "gelu": gelu}
-"""What `finished` may end with, by name: kernels of one value, a number or a vector."""
-
-
-@native
 def finished(value, row, column, bias, other, other_row, alpha, beta, BIAS: static,
-             SCALED: static, OTHER: static, ACTIVATION: static):  # fmt: skip
-    """What becomes of sums: activation(alpha * value + bias + beta * other[row, column]).
+             SCALED: static, OTHER: static):  # fmt: skip
+    """What becomes of sums: alpha * value + bias + beta * other[row, column].
 
     `value` is one sum or a vector of sums along the columns from `column` on. Static: BIAS (none,
     one per column, one per row), SCALED (whether alpha counts), OTHER (whether there is another
-    matrix to add, its rows other_row elements apart), ACTIVATION (a kernel of one value, or None).
+    matrix to add, its rows other_row elements apart).
     """
     T = value.type.element
     W = value.type.width
@@ -110,28 +93,26 @@ def finished(value, row, column, bias, other, other_row, alpha, beta, BIAS: stat
         result[0] = result[0] + T(bias[row])
     if OTHER:
         result[0] = result[0] + T(load(other + (row * other_row + column), W)) * beta
-    if ACTIVATION is not None:
-        result[0] = ACTIVATION(result[0])
     return result[0]
 
 
 @native
 def finish_part(tile, c, row, column, partial, add, bias, other, other_row, alpha, beta,
-                BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
+                BIAS: static, SCALED: static, OTHER: static,
                 W: static):  # fmt: skip
     """`finish_tile` for W neighbours of a row; all pointers are at the first of them."""
     value = registers(vector(tile.type.element, W), 1, load(tile, W))
     if add:
         value[0] = value[0] + load(partial, W)
     done = finished(value[0], row, column, bias, other, other_row, alpha, beta, BIAS, SCALED,
-                    OTHER, ACTIVATION)  # fmt: skip
+                    OTHER)  # fmt: skip
     store(c, c.type.element(done))
 
 
 @native
 def finish_tile(tile, tile_row, c, c_row, rows, columns, row, column, partial, partial_row, add,
                 bias, other, other_row, alpha, beta, BIAS: static, SCALED: static, OTHER: static,
-                ACTIVATION: static, NV: static, W: static):  # fmt: skip
+                NV: static, W: static):  # fmt: skip
     """c[i, j] = finished(tile[i, j] (+ partial[i, j] where `add`)) for i < rows, j < columns.
 
     `tile` holds sums in rows tile_row apart (what `gemm_tile` wrote into memory of the kernel's
@@ -145,12 +126,12 @@ def finish_tile(tile, tile_row, c, c_row, rows, columns, row, column, partial, p
         if columns == NV * W:
             for v in unroll(NV):
                 finish_part(line + v * W, to + v * W, row + i, column + v * W, sums + v * W, add,
-                            bias, other, other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION,
+                            bias, other, other_row, alpha, beta, BIAS, SCALED, OTHER,
                             W)  # fmt: skip
         else:
             for j in range(columns):
                 finish_part(line + j, to + j, row + i, column + j, sums + j, add, bias, other,
-                            other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION,
+                            other_row, alpha, beta, BIAS, SCALED, OTHER,
                             1)  # fmt: skip
 
 
@@ -213,7 +194,7 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                     row_blocks: i64, column_blocks: i64, depth_blocks: i64, other_matrix: i64,
                     other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static,
                     O: static, T: static, BIAS: static, SCALED: static, OTHER: static,
-                    ACTIVATION: static, MR: static, NV: static, W: static):  # fmt: skip
+                    MR: static, NV: static, W: static):  # fmt: skip
     """`matrices` products of [rows, depth] and [depth, columns], in two dims of batches.
 
     The units of work are blocks of row_blocks by column_blocks of each matrix. What is not packed
@@ -230,7 +211,7 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
     panels = stack(T, PACKED)
     panel = stack(T, NR * DEPTH)
     tile = stack(T, MR * NR)
-    FINISHES = not (O is T and BIAS == NO_BIAS and ACTIVATION is None) or SCALED or OTHER
+    FINISHES = not (O is T and BIAS == NO_BIAS) or SCALED or OTHER
     for unit in range(units * task // tasks, units * (task + 1) // tasks):
         column_block = unit % column_blocks
         row_block = unit // column_blocks % row_blocks
@@ -307,7 +288,7 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                         if ends:
                             finish_tile(sums, NR, to + (row * columns + column), columns, height,
                                         width, row, column, partial, columns, add, bias, added,
-                                        other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION,
+                                        other_row, alpha, beta, BIAS, SCALED, OTHER,
                                         NV, W)  # fmt: skip
                         else:
                             keep_sums(tile, NR, partial, columns, height, width, add)

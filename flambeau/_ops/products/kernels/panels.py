@@ -27,7 +27,7 @@ SUMS = 1 << 17
 def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step, b_step, b_column,
                    first, last, from_, until, beside, rows, columns, depth, depth_blocks, other_row,
                    alpha, beta, E: static, GROUP: static, FLIP: static, TILE: static, HOW: static,
-                   UNIT: static, BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
+                   UNIT: static, BIAS: static, SCALED: static, OTHER: static,
                    SHARED: static, MR: static, NR: static, PANEL: static, W: static,
                    CHUNK: static):  # fmt: skip
     """Row panels first to last and column panels from_ to until of C.
@@ -40,7 +40,7 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
     U = panels_a.type.element
     T = alpha.type
     O = c.type.element  # noqa: E741
-    FINISHES = (O is not T) or BIAS != NO_BIAS or ACTIVATION is not None or SCALED or OTHER
+    FINISHES = (O is not T) or BIAS != NO_BIAS or SCALED or OTHER
     NUMBERS = CHUNK * GROUP
     of_a = (rows + MR - 1) // MR
     of_b = (columns + NR - 1) // NR
@@ -102,7 +102,7 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
                 if ends & (direct == False):  # noqa: E712
                     finish_tile(kept, NR, c + (row * columns + column), columns, height, width, row,
                                 column, bias, other, other_row, alpha, beta, BIAS, SCALED, OTHER,
-                                ACTIVATION, NR, W)  # fmt: skip
+                                NR, W)  # fmt: skip
     release_tiles(UNIT)
 
 
@@ -146,7 +146,7 @@ def multiply_panels(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                     other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static, E: static,
                     U: static, T: static, O: static, GROUP: static, FLIP: static, TILE: static,
                     HOW: static, UNIT: static, BIAS: static, SCALED: static, OTHER: static,
-                    ACTIVATION: static, SHARED: static, MR: static, NR: static, PANEL: static,
+                    SHARED: static, MR: static, NR: static, PANEL: static,
                     W: static, CHUNK: static):  # fmt: skip
     """C = A B, by units of work.
 
@@ -186,5 +186,5 @@ def multiply_panels(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                            of_a * (i + 1) // row_blocks, of_b * j // column_blocks,
                            of_b * (j + 1) // column_blocks, beside, rows, columns, depth,
                            depth_blocks, other_row, alpha, beta, E, GROUP, FLIP, TILE, HOW, UNIT,
-                           BIAS, SCALED, OTHER, ACTIVATION, SHARED, MR, NR, PANEL, W,
+                           BIAS, SCALED, OTHER, SHARED, MR, NR, PANEL, W,
                            CHUNK)  # fmt: skip
