@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 import flambeau as torch  # noqa: E402
 from flambeau import distributed as dist  # noqa: E402
 from flambeau.distributed.patterns import SMALL  # noqa: E402
+from flambeau.distributed.transport.call import Exchange  # noqa: E402
 
 LATENCY = 20e-6
 OVERHEAD = 2e-6
@@ -36,7 +37,7 @@ RANKS = (2, 8, 64, 1000)
 BYTES = (1 << 10, 1 << 15, 1 << 20, 25 << 20, 100 << 20)
 
 
-class Recorder:
+class Recorder(Exchange):
     """An exchange that sends nothing, and notes the bytes for each rank."""
 
     def __init__(self) -> None:
