@@ -10,6 +10,12 @@ LATENCY later. On paper, with a = LATENCY, o = OVERHEAD, b = BANDWIDTH, n bytes,
     all_reduce up to 32 KB     a + (p - 1) (o + n/b)              everybody sends all to all
     all_reduce above           2 (a + (p - 1) (o + n/(p b)))      shares are reduced, then given
     ring, for comparison       2 (p - 1) (a + o + n/(p b))
+    all_gather_into_tensor, reduce_scatter_tensor of n bytes in all
+                               a + (p - 1) (o + n/(p b))
+
+These two are what `fully_shard` does. Last comes a step of DistributedDataParallel: 100 MB of
+gradients in its buckets, which become ready one after another while backward takes BACKWARD, and
+are reduced one after another; what is left when backward is over is what the processes wait.
 """
 
 from __future__ import annotations
@@ -27,16 +33,20 @@ sys.path.insert(0, str(ROOT))
 import flambeau as torch  # noqa: E402
 from flambeau import distributed as dist  # noqa: E402
 from flambeau.distributed.patterns import SMALL  # noqa: E402
+from flambeau.distributed.transport.call import Exchange  # noqa: E402
 
 LATENCY = 20e-6
 OVERHEAD = 2e-6
 BANDWIDTH = 12.5e9
 """A network of 100 Gbit/s."""
+BACKWARD = 60e-3
+BUCKETS = (1 << 20, 25 << 20, 25 << 20, 25 << 20, 24 << 20)
+"""Seconds of backward, and the bytes of the buckets in the order in which it fills them."""
 RANKS = (2, 8, 64, 1000)
 BYTES = (1 << 10, 1 << 15, 1 << 20, 25 << 20, 100 << 20)
 
 
-class Recorder:
+class Recorder(Exchange):
     """An exchange that sends nothing, and notes the bytes for each rank."""
 
     def __init__(self) -> None:
@@ -50,12 +60,25 @@ class Recorder:
         """Nothing is open."""
 
 
-def messages_of(rank: int, size: int, count: int) -> list[np.ndarray]:
-    """For each exchange of an all_reduce of `count` bytes, the bytes that a rank sends to each."""
+def call(name: str, size: int, count: int) -> None:
+    """Call a collective of `count` bytes in all, or as many as are the same for each rank."""
+    if name == "all_reduce":
+        dist.all_reduce(torch.empty(count, dtype=torch.uint8))
+        return
+    part = torch.empty(count // size, dtype=torch.uint8)
+    whole = torch.empty(count // size * size, dtype=torch.uint8)
+    if name == "all_gather_into_tensor":
+        dist.all_gather_into_tensor(whole, part)
+    else:
+        dist.reduce_scatter_tensor(part, whole)
+
+
+def messages_of(rank: int, size: int, count: int, name: str) -> list[np.ndarray]:
+    """For each exchange of a collective of `count` bytes, the bytes that a rank sends to each."""
     dist.init_process_group("fake", rank=rank, world_size=size)
     recorder = Recorder()
     dist.group.WORLD._exchange = recorder
-    dist.all_reduce(torch.empty(count, dtype=torch.uint8))
+    call(name, size, count)
     dist.destroy_process_group()
     return recorder.exchanges
 
@@ -83,11 +106,12 @@ def _one_exchange(sizes: np.ndarray, ready: np.ndarray) -> np.ndarray:
     return np.maximum(done, sending)
 
 
-def on_paper(size: int, count: int) -> float:
-    """Seconds of an all_reduce by the formula."""
-    if count <= SMALL:
+def on_paper(size: int, count: int, name: str = "all_reduce") -> float:
+    """Seconds of a collective by the formula."""
+    if name == "all_reduce" and count <= SMALL:
         return LATENCY + (size - 1) * (OVERHEAD + count / BANDWIDTH)
-    return 2 * (LATENCY + (size - 1) * (OVERHEAD + count / (size * BANDWIDTH)))
+    exchange = LATENCY + (size - 1) * (OVERHEAD + count / (size * BANDWIDTH))
+    return 2 * exchange if name == "all_reduce" else exchange
 
 
 def ring(size: int, count: int) -> float:
@@ -95,17 +119,26 @@ def ring(size: int, count: int) -> float:
     return 2 * (size - 1) * (LATENCY + OVERHEAD + count / (size * BANDWIDTH))
 
 
-def row(size: int, count: int) -> tuple[float, float]:
+def row(size: int, count: int, name: str = "all_reduce") -> tuple[float, float]:
     """Seconds simulated, and on paper.
 
     The ranks that are played are the first, one in the middle and the last: the others send what
     the one before them sends.
     """
     played = sorted({0, size // 2, size - 1})
-    kept = {rank: messages_of(rank, size, count) for rank in played}
+    kept = {rank: messages_of(rank, size, count, name) for rank in played}
     of_rank = [kept[max(each for each in played if each <= rank)] for rank in range(size)]
     exchanges = [[of_rank[rank][k] for rank in range(size)] for k in range(len(kept[0]))]
-    return simulated(exchanges), on_paper(size, count)
+    return simulated(exchanges), on_paper(size, count, name)
+
+
+def waited_after_backward(seconds: dict[int, float]) -> float:
+    """Seconds from the end of backward to the last bucket; what a bucket of so many bytes takes."""
+    done = ready = 0.0
+    for count in BUCKETS:
+        ready += BACKWARD * count / sum(BUCKETS)
+        done = max(done, ready) + seconds[count]
+    return done - BACKWARD
 
 
 def main() -> None:
@@ -118,6 +151,18 @@ def main() -> None:
             seen, paper = row(size, count)
             print(f"{size:6d} {count:10d} {seen * 1e3:8.3f} ms {paper * 1e3:8.3f} ms "
                   f"{paper / seen - 1:+6.1%} {ring(size, count) * 1e3:8.3f} ms")  # fmt: skip
+    for name in ("all_gather_into_tensor", "reduce_scatter_tensor"):
+        for size in options.ranks:
+            seen, paper = row(size, 100 << 20, name)
+            print(f"{name}, {size} ranks, 100 MB: simulated {seen * 1e3:.3f} ms, "
+                  f"on paper {paper * 1e3:.3f} ms, {paper / seen - 1:+.1%}")  # fmt: skip
+    for size in options.ranks:
+        kinds = {count: row(size, count) for count in set(BUCKETS)}
+        seen, paper = (
+            waited_after_backward({count: kinds[count][k] for count in kinds}) for k in range(2)
+        )
+        print(f"DistributedDataParallel, {size} ranks: waits {seen * 1e3:.2f} ms after "
+              f"{BACKWARD * 1e3:.0f} ms of backward; on paper {paper * 1e3:.2f} ms")  # fmt: skip
 
 
 if __name__ == "__main__":

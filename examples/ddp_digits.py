@@ -1,13 +1,14 @@
 """Train on handwritten digits in several processes, in ordinary PyTorch code.
 
     torchrun --nproc-per-node 2 examples/ddp_digits.py          # processes that torchrun starts
-    mpiexec -n 2 flambeau run examples/ddp_digits.py            # that MPI starts
+    mpiexec -n 2 flambeau run examples/ddp_digits.py --bar      # that MPI starts
     flambeau run examples/ddp_digits.py --spawn 2               # that the script starts
     flambeau run examples/ddp_digits.py                         # one process
 
 Every process trains on its share of the 1,797 digits that scikit-learn carries; gradients are
 averaged. After each epoch a checkpoint is written to --out, if that is given; who starts again
-goes on after the last whole one. Rank 0 prints, and draws one progress bar for all.
+goes on after the last whole one. Rank 0 prints, and draws one progress bar for all where standard
+error is a terminal; mpiexec hands it on through a pipe, which --bar draws into as well.
 """
 
 import argparse
@@ -39,9 +40,9 @@ def load_data():
     return TensorDataset(images[:cut], labels[:cut]), (images[cut:], labels[cut:])
 
 
-def show_progress(done, total, text):
-    """A bar on standard error, where that is a terminal; only rank 0 draws it."""
-    if dist.get_rank() != 0 or not sys.stderr.isatty():
+def show_progress(done, total, text, always):
+    """A bar on standard error, where that is a terminal, or always; only rank 0 draws it."""
+    if dist.get_rank() != 0 or not (always or sys.stderr.isatty()):
         return
     filled = 30 * done // total
     end = "\n" if done == total else ""
@@ -83,7 +84,7 @@ def train(options):
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-            show_progress(number, len(loader), f"epoch {epoch + 1}/{options.epochs}")
+            show_progress(number, len(loader), f"epoch {epoch + 1}/{options.epochs}", options.bar)
         say(f"epoch {epoch + 1}  loss {mean_of_all(sum(losses) / len(losses)):.4f}")
         keep(options.out, model, optimizer, epoch + 1)
     with torch.no_grad():
@@ -131,6 +132,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="a folder for checkpoints")
+    parser.add_argument("--bar", action="store_true", help="draw the bar on no terminal, too")
     parser.add_argument("--spawn", type=int, default=0, help="start so many processes")
     parser.add_argument("--port", type=int, default=29511, help="where they meet, with --spawn")
     options = parser.parse_args()

@@ -1,6 +1,8 @@
 """Two machines on one: two network namespaces, a shaped link, and `torchrun --nnodes 2` in them.
 
     python scripts/two_machines.py                     # as root, on Linux, with iproute2
+    python scripts/two_machines.py --delay 10ms        # each way, one process carrying packets
+                                                       # where the kernel has no netem
     python scripts/two_machines.py --same-network      # two agents side by side, without root
 
 In each namespace an agent of torchrun starts two processes, which train a small model with
@@ -16,6 +18,7 @@ import contextlib
 import json
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -24,9 +27,33 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from delayed_link import UNITS, number_of
+
 ROOT = Path(__file__).parents[1]
 NAMES = ("flambeau-a", "flambeau-b")
 HOSTS = ("10.199.7.1", "10.199.7.2")
+INSIDE = ("ip", "netns", "exec")
+APART = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+"""Without processes in common: the two would find that they can share memory."""
+ECHO = """
+import socket, sys
+listener = socket.create_server((sys.argv[1], 0))
+print(listener.getsockname()[1], flush=True)
+connection, _ = listener.accept()
+while data := connection.recv(1):
+    connection.sendall(data)
+"""
+ASK = """
+import socket, sys, time
+connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+times = []
+for _ in range(10):
+    start = time.monotonic()
+    connection.sendall(b"?")
+    connection.recv(1)
+    times.append(time.monotonic() - start)
+print(min(times))
+"""
 TRAINING = r"""
 import json, os, signal, sys, time
 from pathlib import Path
@@ -83,15 +110,12 @@ def two_networks(rate: str, delay: str) -> Iterator[None]:
         for name in NAMES:
             command("ip", "netns", "add", name)
             made.append(name)
-        command("ip", "link", "add", "fb-a", "netns", NAMES[0], "type", "veth", "peer", "name",
-                "fb-b", "netns", NAMES[1])  # fmt: skip
-        for name, host, end in zip(NAMES, HOSTS, ("fb-a", "fb-b"), strict=True):
-            inside = ("ip", "netns", "exec", name)
-            command(*inside, "ip", "addr", "add", f"{host}/24", "dev", end)
-            command(*inside, "ip", "link", "set", end, "up")
-            command(*inside, "ip", "link", "set", "lo", "up")
-            _shape(inside, end, rate, delay)
-        yield
+        if can_delay():
+            _wire(rate, delay)
+            yield
+        else:
+            with _carried(rate, delay):
+                yield
     finally:
         for name in made:
             command("ip", "netns", "del", name)
@@ -99,6 +123,57 @@ def two_networks(rate: str, delay: str) -> Iterator[None]:
         if left:
             print("left behind:", *left, file=sys.stderr)
     assert not left, left
+
+
+def can_delay() -> bool:
+    """Whether the kernel has netem."""
+    words = (*INSIDE, NAMES[0], "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+    if subprocess.run(words, check=False, capture_output=True).returncode != 0:
+        return False
+    command(*INSIDE, NAMES[0], "tc", "qdisc", "del", "dev", "lo", "root")
+    return True
+
+
+def _wire(rate: str, delay: str) -> None:
+    """A wire whose ends the kernel slows down."""
+    command("ip", "link", "add", "fb-a", "netns", NAMES[0], "type", "veth", "peer", "name",
+            "fb-b", "netns", NAMES[1])  # fmt: skip
+    for name, host, end in zip(NAMES, HOSTS, ("fb-a", "fb-b"), strict=True):
+        command(*INSIDE, name, "ip", "addr", "add", f"{host}/24", "dev", end)
+        command(*INSIDE, name, "ip", "link", "set", end, "up")
+        command(*INSIDE, name, "ip", "link", "set", "lo", "up")
+        command(*INSIDE, name, "tc", "qdisc", "add", "dev", end, "root", "netem", "rate", rate,
+                "delay", delay)  # fmt: skip
+    print(f"netem: {rate}, {delay} each way")
+
+
+@contextlib.contextmanager
+def _carried(rate: str, delay: str) -> Iterator[None]:
+    """A wire that is a process."""
+    words = [str(ROOT / "scripts/delayed_link.py"), *NAMES, *HOSTS]
+    carrier = subprocess.Popen(
+        [sys.executable, *words, "--rate", rate, "--delay", delay], stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    assert carrier.stdout is not None
+    try:
+        assert carrier.stdout.readline() == "ready\n"
+        print(f"a process carries packets: {rate}, {delay} each way")
+        yield
+    finally:
+        carrier.send_signal(signal.SIGINT)
+        print(carrier.communicate()[0], end="")
+
+
+def round_trip() -> float:
+    """Seconds from one namespace to the other and back: the shortest of several."""
+    there = [*INSIDE, NAMES[1], sys.executable, "-c", ECHO, HOSTS[1]]
+    here = [*INSIDE, NAMES[0], sys.executable, "-c", ASK, HOSTS[1]]
+    with subprocess.Popen(there, stdout=subprocess.PIPE, text=True) as answers:
+        assert answers.stdout is not None
+        port = answers.stdout.readline().strip()
+        done = subprocess.run([*here, port], check=True, capture_output=True, text=True)
+        return float(done.stdout)
 
 
 def nothing_left() -> list[str]:
@@ -112,20 +187,6 @@ def nothing_left() -> list[str]:
             if is_other and mark in (folder / "environ").read_bytes():
                 left.append(f"process {folder.name}")
     return left
-
-
-def _shape(inside: tuple[str, ...], end: str, rate: str, delay: str) -> None:
-    """Slow an end of the link down, as far as the kernel can."""
-    shapes = (
-        ("netem", "rate", rate, "delay", delay),
-        ("tbf", "rate", rate, "burst", "64kb", "latency", "200ms"),
-    )
-    for shape in shapes:
-        words = (*inside, "tc", "qdisc", "add", "dev", end, "root", *shape)
-        if subprocess.run(words, check=False, capture_output=True).returncode == 0:
-            print(f"{inside[-1]}: {' '.join(shape)}")
-            return
-    print(f"{inside[-1]}: the kernel shapes no links; this one is as fast as it is")
 
 
 def agent(node: int, host: str, port: int, script: Path, words: list[str],
@@ -171,14 +232,18 @@ def alone() -> float:
         return float(json.loads(Path(folder, "rank0.json").read_text())["total"])
 
 
-def check(host: str, insides: list[list[str]]) -> None:
-    """Train in four processes, without and with a death."""
+def check(host: str, insides: list[list[str]], delay: float) -> None:
+    """Train in four processes, without and with a death.
+
+    Sums are made of what everybody sent after the call began: they take twice the delay at least.
+    """
     expected = alone()
     for mode in ("lives", "dies"):
         start = time.monotonic()
         seen = run(host, insides, _free_port(), mode)
         assert [each["size"] for each in seen] == [4] * 4
         assert len({each["total"] for each in seen}) == 1, seen
+        assert min(each["seconds"] for each in seen) >= 2 * delay, (seen, "data took another way")
         assert abs(seen[0]["total"] - expected) < 1e-3 * abs(expected) + 1e-4, (seen, expected)
         print(
             f"{mode}: the parameters of one process; {time.monotonic() - start:.1f} s, from step "
@@ -201,10 +266,13 @@ def main() -> None:
     os.environ["PYTHONPATH"] = str(ROOT)
     os.environ["FLAMBEAU_DISTRIBUTED_SECRET"] = secrets.token_hex(32)
     if options.same_network:
-        check("127.0.0.1", [[], []])
+        check("127.0.0.1", [[], []], 0)
         return
     with two_networks(options.rate, options.delay):
-        check(HOSTS[0], [["ip", "netns", "exec", name] for name in NAMES])
+        seconds, delay = round_trip(), number_of(options.delay, UNITS)
+        print(f"there and back: {seconds * 1000:.2f} ms")
+        assert seconds >= 2 * delay, "the link has no such delay"
+        check(HOSTS[0], [[*INSIDE, name, *APART] for name in NAMES], delay)
 
 
 if __name__ == "__main__":

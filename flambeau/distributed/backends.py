@@ -53,14 +53,18 @@ class Backend(str):
 
 
 def choose(asked: str | None) -> str:
-    """The one backend that a name such as "gloo" or "cpu:gloo,cuda:nccl" stands for here.
+    """The one backend that a name such as "gloo" or "cpu:gloo,cuda:fake" stands for here.
 
     Raises:
-        AssertionError: PyTorch has no such backend either. RuntimeError: it is missing.
+        AssertionError: PyTorch has no such backend either. RuntimeError: it is missing, be it for
+            one kind of device among others.
     """
     name = Backend(asked or "gloo")
     if ":" in name:
         of_device = dict(part.split(":", 1) for part in name.split(","))
+        for each in of_device.values():
+            if each in MISSING:
+                raise RuntimeError(MISSING[each])
         name = Backend(of_device.get("cpu", next(iter(of_device.values()))))
     if name == Backend.UNDEFINED:
         name = Backend("gloo")

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from flambeau.distributed.stores import Store
-from flambeau.distributed.transport.call import Call, Exchange, Pieces, Sink, new_call
+from flambeau.distributed.transport.call import Exchange, Pieces, Sink, Step, new_call
 from flambeau.distributed.transport.messages import Coming, Going, Messages
 from flambeau.distributed.work import Progress, Work
 
@@ -46,11 +46,21 @@ class ProcessGroup:
         """The store of the group's own keys."""
         return self._store
 
+    def step(self, name: str, detail: str, largest: int, send: Pieces, sink: Sink,
+             same: bool) -> Step:  # fmt: skip
+        """An exchange of bytes that begins now: see `transport.call`."""
+        call = new_call(name, detail, largest, same, self._timeout.total_seconds())
+        return Step(call, send, sink)
+
     def exchange(self, name: str, detail: str, largest: int, send: Pieces, sink: Sink,
                  same: bool) -> None:  # fmt: skip
-        """Move bytes between all processes of the group: see `transport.call`."""
-        call: Call = new_call(name, detail, largest, same, self._timeout.total_seconds())
-        self._exchange.run(call, send, sink)
+        """Move bytes between all processes of the group."""
+        step = self.step(name, detail, largest, send, sink, same)
+        self._exchange.run(step.call, step.send, step.sink)
+
+    def exchange_both(self, first: Step, second: Step) -> None:
+        """Two exchanges, the second of which sends what the first has made."""
+        self._exchange.run_both(first, second)
 
     def submit(self, job: Callable[[], None], outputs: Any, is_async: bool) -> Work | None:
         """Run a collective, now or in the thread of the group. After an error no more can run."""

@@ -91,12 +91,15 @@ def all_reduce(group: ProcessGroup, data: np.ndarray, operation: RedOpType, deta
         group.exchange("all_reduce", detail, data.nbytes, send, fold, same=True)
         return
     shares = _shares(data, group.size())
-    mine = shares[group.rank()]
-    reduce_scatter(group, mine, shares, operation, "all_reduce", detail)
     parts = [as_bytes(share) for share in shares]
     largest = max(part.size for part in parts)
+    mine = shares[group.rank()]
+    fold = Fold(operation, mine, mine, group.rank(), group.size())
     send = [parts[group.rank()]] * group.size()
-    group.exchange("all_reduce", detail, largest, send, Copies(parts), same=True)
+    group.exchange_both(
+        group.step("all_reduce", detail, largest, parts, fold, same=False),
+        group.step("all_reduce", detail, largest, send, Copies(parts), same=True),
+    )
 
 
 def reduce(group: ProcessGroup, data: np.ndarray, root: int, operation: RedOpType,

@@ -50,6 +50,7 @@ class Fold:
                  size: int) -> None:  # fmt: skip
         self._operation, self._own, self._out, self._rank = operation, own, out, rank
         self._count = size
+        self._scratch: np.ndarray | None = None
         self._itemsize = own.dtype.itemsize
         self._is_half = own.dtype in dt.NUMPY_HALVES
         self.sizes = [own.nbytes] * size
@@ -65,26 +66,39 @@ class Fold:
         if not own.size:
             return
         if self._is_half:
-            self._out[part] = self._reduced([each.astype(np.float32) for each in values], None)
-        elif self._rank < 2 or not np.may_share_memory(self._own, self._out):
-            self._reduced(values, self._out[part])
-        else:
-            self._out[part] = self._reduced(values, None)
+            self._out[part] = self._reduced([each.astype(np.float32) for each in values], None, 0)
+            return
+        out = self._out[part]
+        before = self._rank if np.may_share_memory(self._own, self._out) else 0
+        self._reduced(values, out, before)
 
-    def _reduced(self, values: Sequence[np.ndarray], out: np.ndarray | None) -> np.ndarray:
-        """The values reduced, in `out`, which may be one of the first two, or in new memory."""
+    def _reduced(self, values: Sequence[np.ndarray], out: np.ndarray | None,
+                 before: int) -> np.ndarray:  # fmt: skip
+        """The values reduced, in `out` or in new memory.
+
+        Args:
+            before: so many values come before that which lies in `out`; while they are reduced, it
+                must not be written.
+        """
         function: Any = FUNCTIONS[self._operation]
-        if len(values) == 1:
-            total = values[0] if out is None else out
-            if out is not None and out is not values[0]:
-                out[...] = values[0]
-        else:
-            total = function(values[0], values[1], out=out)
-        for value in values[2:]:
-            function(total, value, out=total)
+        total = values[0]
+        if len(values) == 1 and out is not None and out is not total:
+            out[...] = total
+            total = out
+        for index, value in enumerate(values[1:], 1):
+            if index < before:
+                total = function(total, value, out=self._scratch_like(total))
+            else:
+                total = out = function(total, value, out=out)
         if self._operation is RedOpType.AVG and self._count > 1:
             np.divide(total, self._count, out=total)
         return total
+
+    def _scratch_like(self, array: np.ndarray) -> np.ndarray:
+        """Memory for as many elements, the same in all rounds."""
+        if self._scratch is None or self._scratch.size < array.size:
+            self._scratch = np.empty_like(array)
+        return self._scratch[: array.size]
 
 
 class Copies:

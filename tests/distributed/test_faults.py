@@ -59,7 +59,9 @@ def test_a_rank_is_stopped(environment: dict[str, str]):
 
 @pytest.mark.parametrize("environment", OVER)
 def test_a_rank_does_not_come(environment: dict[str, str]):
-    with Processes(WAITS.replace("CALL", CALLS[0]), 2, PATIENCE="1", **environment) as processes:
+    impatient = 'dist.group.WORLD._timeout = timedelta(seconds=1)\ntell("ready")'
+    text = WAITS.replace("CALL", CALLS[0]).replace('tell("ready")', impatient)
+    with Processes(text, 2, **environment) as processes:
         assert processes.line(0) == "ready"
         text, _ = processes.line(0)
         assert text == (

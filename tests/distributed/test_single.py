@@ -29,10 +29,16 @@ def test_what_needs_a_group_says_so(name: str):
         getattr(torch.distributed, name)()
 
 
+@pytest.mark.parametrize("name", ["nccl", "NCCL", "cuda:nccl", "cpu:gloo,cuda:nccl"])
+def test_nccl_is_missing(name: str):
+    store = torch.distributed.HashStore()
+    with pytest.raises(RuntimeError, match=r"doesn't have NCCL built in\n.*use \"gloo\""):
+        torch.distributed.init_process_group(name, store=store, rank=0, world_size=1)
+    assert not torch.distributed.is_initialized()
+
+
 def test_backends_that_are_missing():
     store = torch.distributed.HashStore()
-    with pytest.raises(RuntimeError, match="doesn't have NCCL built in"):
-        torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1)
     with pytest.raises(AssertionError, match="Unknown backend type nope"):
         torch.distributed.init_process_group("nope", store=store, rank=0, world_size=1)
     with pytest.raises(NotImplementedInFlambeau):
@@ -66,6 +72,29 @@ def test_importing_flambeau_imports_none_of_it():
     code = "import sys, flambeau; print([m for m in sys.modules if 'flambeau.distributed' in m])"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "[]"
+
+
+PARTS = """
+operations = {"SUM": np.add, "PRODUCT": np.multiply, "MAX": np.maximum}
+for count in (8193, 262_145, 1_048_579):
+    for name, function in operations.items():
+        all_of = [np.random.default_rng(rank).random(count, np.float32) for rank in range(SIZE)]
+        expected = all_of[0]
+        for each in all_of[1:]:
+            expected = function(expected, each)
+        x = torch.tensor(all_of[RANK])
+        dist.all_reduce(x, getattr(dist.ReduceOp, name))
+        assert np.array_equal(x.numpy(), expected), (count, name)
+tell("the same bits")
+"""
+
+
+@pytest.mark.parametrize("shared", ["0", "1"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_parts_are_reduced_in_the_order_of_the_ranks(size: int, shared: str):
+    """In several rounds, the last of which are short, and of parts that differ in length."""
+    seen = run(PARTS, size, FLAMBEAU_DISTRIBUTED_SHARED_MEMORY=shared)
+    assert seen == ["the same bits"] * size
 
 
 COMPUTED = """

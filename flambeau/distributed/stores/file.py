@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,9 @@ from flambeau.distributed.stores.base import Store, wait_timed_out
 from flambeau.distributed.stores.requests import pack_request, unpack_request
 from flambeau.distributed.stores.table import HIDDEN, Table
 from flambeau.distributed.wire import LARGEST, LENGTH, frame
+
+if sys.platform != "win32":
+    import fcntl  # here: while Python ends, when a store goes, nothing can be imported
 
 READING = frozenset(("get", "check", "count", "list", "length"))
 PAUSE = 0.01
@@ -94,12 +98,8 @@ class _Locked:
         self.file = file
 
     def __enter__(self) -> None:
-        import fcntl
-
         fcntl.flock(self.file, fcntl.LOCK_EX)
 
     def __exit__(self, *exc: object) -> None:
-        import fcntl
-
         self.file.flush()
         fcntl.flock(self.file, fcntl.LOCK_UN)

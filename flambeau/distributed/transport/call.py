@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NoReturn, Protocol
 
 import numpy as np
@@ -33,7 +34,7 @@ class Call:
     timeout: float
     deadline: float
 
-    @property
+    @cached_property
     def label(self) -> bytes:
         """The call in so many bytes."""
         text = f"{self.name} {self.detail} {self.largest}".encode()
@@ -80,11 +81,28 @@ class Sink(Protocol):
         """Use pieces of bytes, the first of which is that at `start` of what each rank sends."""
 
 
+@dataclass(frozen=True)
+class Step:
+    """One exchange of several: what is called, what is sent, and what becomes of what comes."""
+
+    call: Call
+    send: Pieces
+    sink: Sink
+
+
 class Exchange(Protocol):
     """Moves bytes between all processes of a group. All of them call it, in the same order."""
 
     def run(self, call: Call, send: Pieces, sink: Sink) -> None:
         """Send `send[r]` to each rank r and hand to `sink` what they send."""
+
+    def run_both(self, first: Step, second: Step) -> None:
+        """Two exchanges, the second of which sends to all what the sink of the first has made.
+
+        Who moves bytes in pieces may send a piece on as soon as it is made.
+        """
+        for step in (first, second):
+            self.run(step.call, step.send, step.sink)
 
     def close(self) -> None:
         """Give memory and connections back."""

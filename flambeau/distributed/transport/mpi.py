@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau.distributed.errors import DistBackendError
 from flambeau.distributed.transport import futex
-from flambeau.distributed.transport.call import LABEL, Call, Pieces, Sink
+from flambeau.distributed.transport.call import LABEL, Call, Exchange, Pieces, Sink
 from flambeau.distributed.transport.messages import LATE, Coming, Going
 
 MISSING = (
@@ -34,7 +34,7 @@ def library() -> Any:
     return MPI
 
 
-class MpiExchange:
+class MpiExchange(Exchange):
     """Sends and receives between all processes of a communicator."""
 
     def __init__(self, communicator: Any) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from flambeau.distributed.transport.call import Call, Pieces, Sink
+from flambeau.distributed.transport.call import Call, Exchange, Pieces, Sink
 
 
-class SilentExchange:
+class SilentExchange(Exchange):
     """Every collective is done at once, and leaves its outputs as they are.
 
     One process plays any rank of a group of any size, for tests of programs.
@@ -18,7 +18,7 @@ class SilentExchange:
         """There is nothing to close."""
 
 
-class LonelyExchange:
+class LonelyExchange(Exchange):
     """The exchange of a group of one process."""
 
     def run(self, call: Call, send: Pieces, sink: Sink) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from flambeau.distributed.errors import DistBackendError
-from flambeau.distributed.transport.call import Call, Pieces, Sink
+from flambeau.distributed.transport.call import Call, Exchange, Pieces, Sink
 from flambeau.distributed.transport.inbox import EXCHANGE, Key, Receive
 from flambeau.distributed.transport.mesh import Mesh
 
 LOOK = 0.05
 
 
-class SocketExchange:
+class SocketExchange(Exchange):
     """Every process sends to every other what is for it, and waits for what is for itself."""
 
     def __init__(self, mesh: Mesh, group: int, ranks: Sequence[int], rank: int) -> None:
