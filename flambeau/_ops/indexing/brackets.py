@@ -316,7 +316,8 @@ def _plain_value(self: Tensor, key: Any, value: Any) -> Any:
     if kind is not Tensor or value._requires_grad or value._data.dtype != data.dtype:
         return None
     part = value._data
-    if (value._root is None and self._root is not value and value is not self) or (
+    alone = value._root is None and value._storage is None
+    if (alone and self._root is not value and value is not self) or (
         not np.may_share_memory(data, part)
     ):
         return part
@@ -423,6 +424,7 @@ def _copy_to(part: Any, value: Any) -> None:
     if have == wanted:
         part.copy_(value)
     elif not have:
+        outputs.check_overlap(memory_of(part))
         _fill_with_tensor()(part, value)
     else:
         shape = without_leading_ones(value._data).shape
