@@ -36,9 +36,8 @@ def test_random_writes_to_saved_tensors() -> None:
 
 def differing_memory(program: list[str]) -> str | None:
     """The same for programs that give tensors other memory."""
-    words = memory_programs.WORDS
-    theirs = run(program, torch, memory_programs.START, words)
-    return difference(theirs, run(program, flambeau, memory_programs.START, words))
+    ran = [memory_programs.run(program, t) for t in (torch, flambeau)]
+    return memory_programs.difference(*ran)
 
 
 def test_random_changes_of_memory() -> None:

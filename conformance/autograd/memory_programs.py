@@ -8,7 +8,10 @@ there before. Programs are run as those of `version_programs.py` are.
 from __future__ import annotations
 
 import random
+from types import ModuleType
 from typing import Any
+
+from conformance.autograd import version_programs
 
 START = (
     "h = t.tensor([[.5, 1.25, 2.], [1.5, .75, .25]], requires_grad=True)",
@@ -67,7 +70,7 @@ def point(x: Any, other: Any) -> None:
 
 def back(total: Any, *leaves: Any) -> None:
     """Call backward; where it fails, PyTorch has filled some leaves, which are emptied again."""
-    before = [leaf.grad for leaf in leaves]
+    before = [leaf.grad if leaf.grad is None else leaf.grad.clone() for leaf in leaves]
     try:
         total.backward(retain_graph=True)
     except RuntimeError:
@@ -124,3 +127,25 @@ class Writer:
         self.lines.append(kind)
         if self.draw.random() < 0.3:
             self.lines.append("back(L[-1], h, k)")
+
+
+def run(program: list[str], t: ModuleType) -> list[Any]:
+    """What a library makes of a program."""
+    return version_programs.run(program, t, START, WORDS)
+
+
+def difference(theirs: list[Any], ours: list[Any]) -> str | None:
+    """The first thing in which two runs differ.
+
+    Operators that broadcast give an operand a gradient of the shape that it had when they were
+    called. PyTorch's give it that of the result, which may also fit what the operand was before it
+    got other memory: what is refused here may be computed, or fail later, there. What comes after
+    that is not compared.
+    """
+    for place, (their, our) in enumerate(zip(theirs, ours, strict=False)):
+        if isinstance(our, str) and REFUSED in our and their != our:
+            return version_programs.difference(theirs[:place], ours[:place])
+    return version_programs.difference(theirs, ours)
+
+
+REFUSED = "returned an invalid gradient"

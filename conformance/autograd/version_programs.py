@@ -256,10 +256,14 @@ NUMBERS = re.compile(r"(?<=Backward)\d+|(?<=of [A-Z][a-z]{2})\d|(?<=of [A-Z][a-z
 """Which overload of an operator it was: numbers in the names of nodes."""
 
 
+TOLD = ("modified", "in-place operation", "Inplace update", "returned an invalid gradient")
+"""Words of errors that have to agree."""
+
+
 def note(error: Exception) -> str:
     """What of an error has to agree: of those about versions and views all, of others the kind."""
     text = NUMBERS.sub("", str(error).split("\n")[0])
-    told = any(word in text for word in ("modified", "in-place operation", "Inplace update"))
+    told = any(word in text for word in TOLD)
     return f"{type(error).__name__}: {text}" if told else "error"
 
 

@@ -30,7 +30,7 @@ from flambeau._tensor.bits import Unresolved, among, awaits_bits, like, on_memor
 from flambeau._tensor.device_array import DeviceArray, assigned
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, wrap
-from flambeau.autograd.history import bump, limit_view, rewritten, view_of
+from flambeau.autograd.history import bump, check_inplace, limit_view, rewritten, view_of
 
 watch = modes.watch
 grad_state = modes.grad
@@ -424,6 +424,7 @@ def _copy_to(part: Any, value: Any) -> None:
     if have == wanted:
         part.copy_(value)
     elif not have:
+        check_inplace(part, pointwise.wants_grad((part, value)))
         outputs.check_overlap(memory_of(part))
         _fill_with_tensor()(part, value)
     else:
