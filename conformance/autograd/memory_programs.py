@@ -19,7 +19,7 @@ START = (
     "c = t.tensor([[.5, 2., 1.], [.75, .25, 1.5]])",
 )
 COMPUTED = (
-    "{a} * 2", "{a}.clone()", "{a} * {b}", "{a} + {b}", "{a}.sin()", "{a}.exp()", "{a} * {a}",
+    "{a} * 2", "{a}.clone()", "{a} * {b}", "{a} + {b}", "{a}.sin()", "{a}.tanh()", "{a} * {a}",
     "{a}.sigmoid()", "{a}.sum(0)", "{a} ** 2", "t.cat([{a}.flatten(), {b}.flatten()])",
 )  # fmt: skip
 VIEWS = (
@@ -29,7 +29,7 @@ VIEWS = (
     "{a}.as_strided((2,), (2,), 1)", "{a}.unbind(0)[1]", "{a}.narrow(0, 0, 1)",
 )  # fmt: skip
 WRITES = (
-    "{a}.mul_(2)", "{a}.mul_({b}.clone())", "{a}.add_({b}.clone())", "{a}.sin_()", "{a}.exp_()",
+    "{a}.mul_(2)", "{a}.mul_({b}.clone())", "{a}.add_({b}.clone())", "{a}.sin_()", "{a}.cos_()",
     "{a}.copy_({b}.clone())",
     "{a}[0] = {b}.clone()", "{a}[0] = 3.", "{a}[:1].mul_(k[:1])", "{a}.zero_()", "{a}.mul_(k)",
     "{a}[..., :1].mul_(2)", "{a}.detach().mul_(3)", "{a}.data.add_(1)", "{a}.t_()",
