@@ -1,4 +1,5 @@
-"""Random programs that write to what autograd saved fail, or do not, just as under torch.
+"""Random programs that write to what autograd saved, or give tensors other memory, fail, or do not,
+just as under torch.
 
 Every run draws new programs. `FLAMBEAU_PROGRAMS=10000` sets how many are run (500 by default).
 """
@@ -10,6 +11,7 @@ import os
 import pytest
 
 import flambeau
+from conformance.autograd import memory_programs
 from conformance.autograd.version_programs import Writer, difference, run, shrunk
 from tests.random_seeds import generator
 
@@ -30,6 +32,22 @@ def test_random_writes_to_saved_tensors() -> None:
         program = shrunk(program, differing)
         lines = "\n".join(program)
         pytest.fail(f"{lines}\n{differing(program)}")
+
+
+def differing_memory(program: list[str]) -> str | None:
+    """The same for programs that give tensors other memory."""
+    ran = [memory_programs.run(program, t) for t in (torch, flambeau)]
+    return memory_programs.difference(*ran)
+
+
+def test_random_changes_of_memory() -> None:
+    for number in range(COUNT):
+        program = memory_programs.Writer(generator("memory", number)).program()
+        if differing_memory(program) is None:
+            continue
+        program = shrunk(program, differing_memory)
+        lines = "\n".join(program)
+        pytest.fail(f"{lines}\n{differing_memory(program)}")
 
 
 def test_what_differs_is_found() -> None:

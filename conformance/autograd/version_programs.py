@@ -256,24 +256,29 @@ NUMBERS = re.compile(r"(?<=Backward)\d+|(?<=of [A-Z][a-z]{2})\d|(?<=of [A-Z][a-z
 """Which overload of an operator it was: numbers in the names of nodes."""
 
 
+TOLD = ("modified", "in-place operation", "Inplace update", "returned an invalid gradient")
+"""Words of errors that have to agree."""
+
+
 def note(error: Exception) -> str:
     """What of an error has to agree: of those about versions and views all, of others the kind."""
     text = NUMBERS.sub("", str(error).split("\n")[0])
-    told = any(word in text for word in ("modified", "in-place operation", "Inplace update"))
+    told = any(word in text for word in TOLD)
     return f"{type(error).__name__}: {text}" if told else "error"
 
 
-def run(program: list[str], t: Any) -> list[Any]:
+def run(program: list[str], t: Any, start: tuple[str, ...] = START,
+        words: dict[str, Any] | None = None) -> list[Any]:  # fmt: skip
     """What a library makes of a program: errors of lines, versions, values, gradients."""
     t.manual_seed(0)
-    scope: dict[str, Any] = {"t": t, "L": [], **helpers(t)}
+    scope: dict[str, Any] = {"t": t, "L": [], **helpers(t), **(words or {})}
     scope["b"] = t.tensor([[True, False, True], [False, True, False]])
     scope["i"] = t.tensor([1, 0])
     scope["j"] = t.tensor([[1, 0, 1], [0, 1, 0]])
     seen: list[Any] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for line in (*START, *program):
+        for line in (*start, *program):
             _run_line(line, scope, seen)
         seen.append({name: _state(scope[name]) for name in sorted(scope)
                      if isinstance(scope[name], t.Tensor)})  # fmt: skip
@@ -306,7 +311,17 @@ def _state(tensor: Any) -> Any:
         history = note(error)
     values = np.array(tensor.detach().numpy()) if tensor.dtype.is_floating_point else None
     return {"version": version, "requires_grad": tensor.requires_grad, "history": history,
-            "shape": tuple(tensor.shape), "values": values}  # fmt: skip
+            "shape": tuple(tensor.shape), "values": values, "grad": _kept(tensor)}  # fmt: skip
+
+
+def _kept(tensor: Any) -> Any:
+    """What backward left in a leaf."""
+    try:
+        if not tensor.is_leaf or tensor.grad is None:
+            return None
+    except RuntimeError as error:
+        return note(error)
+    return np.array(tensor.grad.detach().numpy())
 
 
 def _gradients(t: Any, total: Any, leaves: list[Any]) -> Any:

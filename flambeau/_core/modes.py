@@ -42,7 +42,7 @@ class Watch:
     def __init__(self) -> None:
         self.active = 0
         self.devices = 0  # how much of `active` is there because of tensors on devices
-        self.nodes = 0  # anomaly mode, observers, emulated devices
+        self.nodes = 0  # anomaly mode, observers, emulated devices, refitted results
         self.partial = 0  # backward passes that were asked for some gradients only
         self.results = 0
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist

@@ -16,8 +16,10 @@ from flambeau._core import modes
 from flambeau._core.device import CPU
 from flambeau._core.device import device as device_
 from flambeau._core.layout import contiguous_strides
+from flambeau._runtime.cpu import over
 from flambeau._tensor import meta
 from flambeau._tensor.numberless import Numberless
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, constructors, new
 
 NO_STORAGE = (
@@ -72,6 +74,7 @@ def make_wrapper(cls: Any, size: Any, strides: Any = None, storage_offset: Any =
     Args:
         cls: the class.
         size, strides: sizes, and steps in elements; contiguous by default.
+        storage_offset: how many elements into its storage it starts; beside `strides` only.
         dtype, device: what it says it has.
         requires_grad: whether it is a leaf that gradients go to.
 
@@ -81,7 +84,9 @@ def make_wrapper(cls: Any, size: Any, strides: Any = None, storage_offset: Any =
     """
     if not hasattr(cls, "__torch_dispatch__"):
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
-    told = {"storage_offset": storage_offset, "memory_format": memory_format,
+    if storage_offset is not None and strides is None:
+        raise RuntimeError("setting storage offset without stride not supported")
+    told = {"memory_format": memory_format,
             "dispatch_device": dispatch_device, "dispatch_layout": dispatch_layout,
             "dispatch_sizes_strides_policy": dispatch_sizes_strides_policy, **words}  # fmt: skip
     for name, value in told.items():
@@ -92,8 +97,21 @@ def make_wrapper(cls: Any, size: Any, strides: Any = None, storage_offset: Any =
     kind = dt.default_dtype() if dtype is None else dtype
     result: Any = new(cls)
     result._data = wrapped(sizes, steps, kind.numpy_dtype, device)
+    if storage_offset:
+        _start_at(result, int(storage_offset))
     result._requires_grad = bool(requires_grad)
     return note(result)
+
+
+def _start_at(wrapper: Any, offset: int) -> None:
+    """Let a wrapper say that it starts so many elements into its storage."""
+    part = wrapper._data
+    reach = sum([(n - 1) * step for n, step in zip(part.shape, part.strides, strict=True)])
+    count = offset + (reach // part.itemsize + 1 if part.size else 0)
+    whole = wrapped((count,), (1,), part.dtype, part.place)
+    data = over(whole, part.shape, part.dtype, offset * part.itemsize, part.strides)
+    wrapper._data = with_place(data, part.place)
+    wrapper._storage = UntypedStorage.under(whole)
 
 
 def over_meta(cls: Any, data: meta.Meta, place: Any) -> Any:

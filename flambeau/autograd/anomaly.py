@@ -11,6 +11,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau.autograd.graph import Node
 from flambeau.autograd.notes import evaluating
+from flambeau.autograd.refitted import refitted
 
 
 class Anomaly:
@@ -30,6 +31,8 @@ def watched_apply(node: Node, grad: Any) -> tuple[Any, ...]:
         for observer in observers:
             observer.failed()
         raise
+    if refitted.refs:
+        grads = refitted.fitting(node, grads)
     for observer in observers:
         observer.node(node, grad, grads)
     return grads

@@ -36,6 +36,7 @@ from flambeau.autograd.history import (
     view_of,
 )
 from flambeau.autograd.notes import note
+from flambeau.autograd.refitted import fitted
 from flambeau.autograd.saved_fields import saved_tensor
 
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
@@ -206,24 +207,7 @@ class CustomNode(Node):
             raise RuntimeError(f"expected Variable or None (got {type(part).__name__})")
         if isinstance(part, SparseTensor) or self.input_metas[index] is None:
             return part
-        shape, dtype = self.input_metas[index]
-        if part._data.shape != shape:
-            if not _expands(shape, part._data.shape):
-                raise RuntimeError(
-                    f"Function {name} returned an invalid gradient at index {index} - got "
-                    f"{list(part._data.shape)} but expected shape compatible with {list(shape)}"
-                )
-            part = tools.sum_to_size(part, shape)
-        if part._data.dtype != dtype:
-            part = tools.to_dtype(part, dtype)
-        return part
-
-
-def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
-    if len(small) > len(large):
-        return False
-    tail = large[len(large) - len(small) :]
-    return all(a in (1, b) for a, b in zip(small, tail, strict=True))
+        return fitted(part, *self.input_metas[index], name, index)
 
 
 def _backward_of(function: type[Function]) -> Callable[..., Any]:

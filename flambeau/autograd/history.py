@@ -117,14 +117,21 @@ class Geometry:
             self.offset = distance // data.itemsize
 
 
+def _lies_apart(data: Any, base_data: Any) -> bool:
+    """Whether a view lies in other memory than its base: one of them was given it since."""
+    whole, own = owner_of(base_data), owner_of(data)
+    return whole is not own and not (
+        address(whole) <= address(data) < address(whole) + whole.nbytes
+    )
+
+
 def _distance(data: Any, base_data: Any) -> int:
     """Bytes from the start of a base to that of its view. A base that was given other memory
     (`set_`) is taken to have its view at the same place of that."""
-    whole, own = owner_of(base_data), owner_of(data)
-    start = address(base_data)
-    if whole is own or address(whole) <= address(data) < address(whole) + whole.nbytes:
-        return address(data) - start
-    return (address(data) - address(own)) - (start - address(whole))
+    if not _lies_apart(data, base_data):
+        return address(data) - address(base_data)
+    place = (address(base_data) - address(owner_of(base_data))) // base_data.itemsize
+    return address(data) - address(owner_of(data)) - place * data.itemsize
 
 
 class Window:
@@ -135,7 +142,9 @@ class Window:
     def __init__(self, base: Tensor, view: Tensor) -> None:
         whole, data = memory_of(base), memory_of(view)
         reals = whole.dtype != data.dtype
-        if reals and part_type(whole.dtype) != part_type(data.dtype):
+        if reals and _lies_apart(data, whole):
+            reals = False  # it was given memory of another type
+        elif reals and part_type(whole.dtype) != part_type(data.dtype):
             raise RuntimeError(
                 f"no gradient is defined for {base.dtype} memory that was written to, as a view of "
                 f"type {BY_NUMPY[data.dtype]}"

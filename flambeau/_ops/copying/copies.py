@@ -42,6 +42,7 @@ from flambeau._tensor.tensor import (
 from flambeau.autograd.batches import TOO_SMALL, innermost
 from flambeau.autograd.graph import next_sequence_number
 from flambeau.autograd.history import alias_of, begin_anew, bump, check_inplace, is_inference
+from flambeau.autograd.refitted import before_other_memory
 from flambeau.autograd.tangents import overwrite
 from flambeau.autograd.versions import cut_off, stop_requiring_grad
 
@@ -379,6 +380,7 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
                            "complex dtype")  # fmt: skip
     if tensor._node is None and memory_of(other).dtype != memory_of(tensor).dtype:
         begin_anew(tensor)
+    before_other_memory(tensor, memory_of(other))
     set_bits(tensor, False, False)
     share(other, tensor)
     tensor._storage = storage_of(other)

@@ -30,7 +30,7 @@ from flambeau._tensor.bits import Unresolved, among, awaits_bits, like, on_memor
 from flambeau._tensor.device_array import DeviceArray, assigned
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, wrap
-from flambeau.autograd.history import bump, limit_view, rewritten, view_of
+from flambeau.autograd.history import bump, check_inplace, limit_view, rewritten, view_of
 
 watch = modes.watch
 grad_state = modes.grad
@@ -316,7 +316,8 @@ def _plain_value(self: Tensor, key: Any, value: Any) -> Any:
     if kind is not Tensor or value._requires_grad or value._data.dtype != data.dtype:
         return None
     part = value._data
-    if (value._root is None and self._root is not value and value is not self) or (
+    alone = value._root is None and value._storage is None
+    if (alone and self._root is not value and value is not self) or (
         not np.may_share_memory(data, part)
     ):
         return part
@@ -423,6 +424,8 @@ def _copy_to(part: Any, value: Any) -> None:
     if have == wanted:
         part.copy_(value)
     elif not have:
+        check_inplace(part, pointwise.wants_grad((part, value)))
+        outputs.check_overlap(memory_of(part))
         _fill_with_tensor()(part, value)
     else:
         shape = without_leading_ones(value._data).shape

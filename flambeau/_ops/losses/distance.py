@@ -239,16 +239,23 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         found = _cosine(x1._data, x2._data, dim, eps)
         if found is not None:
             return wrap(found)
-    return (x1 / _limited_norm(x1, dim, eps) * (x2 / _limited_norm(x2, dim, eps))).sum(dim)
+    return _product_of_directions(x1, x2, dim, eps).sum(dim)
 
 
 def _mixed_cosine(x1: Any, x2: Any, dim: int, eps: float) -> Any:
     """The same of tensors of other shapes and types: each is divided by its norm in its own."""
-    parts = []
-    for x, same in zip((x1, x2), _alike(x1, x2), strict=True):
-        own = x.expand(same._data.shape) if x.is_floating_point() else same
-        parts.append(own / _limited_norm(own, dim, eps))
-    return (parts[0] * parts[1]).sum(dim)
+    first, second = [
+        x.expand(same._data.shape) if x.is_floating_point() else same
+        for x, same in zip((x1, x2), _alike(x1, x2), strict=True)
+    ]
+    return _product_of_directions(first, second, dim, eps).sum(dim)
+
+
+def _product_of_directions(x1: Any, x2: Any, dim: int, eps: float) -> Any:
+    """Both divided by their norms, recorded in torch's order: backward begins with the first."""
+    first, second = _limited_norm(x1, dim, eps), _limited_norm(x2, dim, eps)
+    other = x2 / second
+    return x1 / first * other
 
 
 def _cosine(x1: np.ndarray, x2: np.ndarray, dim: int, eps: float) -> np.ndarray | None:

@@ -534,6 +534,8 @@ def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
 
 def fill_bernoulli(data: np.ndarray, p: Any, stream: CoreGenerator) -> None:
     if isinstance(p, Tensor):
+        if not data.size:
+            return  # nothing is looked at, not even the shape
         chances: Any = p if p._data.shape == data.shape else p.expand(data.shape)  # type: ignore[attr-defined]
         _fill_by_chances(data, chances._data, stream)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.parts import imaginary_part, part_type, real_part
-from flambeau._core.promotion import promote_types
+from flambeau._core.promotion import combine, promote_types
 from flambeau._core.settings import warn_once
 from flambeau._ops.reductions.adding import LONG, add_up
 from flambeau._ops.reductions.extrema import equal_to
@@ -436,5 +436,12 @@ def dist(data: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm."
                            )  # fmt: skip
     values = _norm(difference, float(p), tuple(range(difference.ndim)), False)
-    common = promote_types(dt.from_numpy_dtype(data.dtype), dt.from_numpy_dtype(other.dtype))
-    return finished(values, common.to_real().numpy_dtype)
+    return finished(values, _joined_type(data, other).to_real().numpy_dtype)
+
+
+def _joined_type(first: np.ndarray, second: np.ndarray) -> dt.dtype:
+    """The type that two arrays give together; one without dims counts less."""
+    types = [dt.from_numpy_dtype(array.dtype) for array in (first, second)]
+    if bool(first.ndim) == bool(second.ndim):
+        return promote_types(*types)
+    return combine(*(types if first.ndim else reversed(types)), None)

@@ -409,7 +409,8 @@ def apart(target: Tensor, other: Tensor | None = None) -> bool:
         return False
     if other is None or other is target:
         return True
-    if not other._data.ndim and other._root is None and other is not root:
+    alone = other._root is None and other._storage is None
+    if alone and not other._data.ndim and other is not root:
         return True
     return not np.may_share_memory(data, other._data)
 

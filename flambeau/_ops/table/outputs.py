@@ -311,11 +311,16 @@ SHARED = (
 
 
 def check_partial_overlap(target: Tensor, operands: Any) -> None:
-    """An operand may be the written tensor itself or apart from it, not partly the same memory."""
+    """An operand may be the written tensor itself or apart from it, not partly the same memory.
+
+    Tensors without a common root share memory only if they were made from a storage that both know.
+    """
     for operand in operands:
         if not isinstance(operand, Tensor) or operand is target:
             continue
-        if target._root is None and operand._root is None:
+        if target._root is None and operand._root is None and (
+            target._storage is None or operand._storage is None
+        ):  # fmt: skip
             continue
         check_partly_same(target._data, operand._data)
 

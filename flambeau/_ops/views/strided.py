@@ -35,9 +35,9 @@ from flambeau._tensor.meta import Meta
 from flambeau._tensor.storage import ARGUMENT_1, UntypedStorage, elements_under
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, on_device_of, storage_of, wrap
 from flambeau.autograd.graph import Node, tools
-from flambeau.autograd.history import begin_anew, bump, check_inplace, edge_of
+from flambeau.autograd.history import begin_anew, bump, check_inplace, edge_of, rebase
+from flambeau.autograd.refitted import before_other_memory
 from flambeau.autograd.tangents import hand_on
-from flambeau.autograd.versions import version_of
 
 
 def as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: Any, stride: Any,
@@ -337,17 +337,15 @@ def _point_to(target: Tensor, data: np.ndarray, storage: UntypedStorage | None,
     """`edge`: of the tensor whose memory it is."""
     recorded = bool(modes.grad.enabled) and (edge is not None or target.requires_grad)
     check_inplace(target, recorded)
-    if recorded:
-        target._node = NotDerived([edge_of(target), edge], SET)
-        target._requires_grad = True
-        if target._retain is not None:
-            target._retain.move(target, target._node)
-    elif target._node is None:
+    node = NotDerived([edge_of(target), edge], SET) if recorded else None
+    if node is None and target._node is None:
         begin_anew(target)
+    elif node is None:
+        before_other_memory(target, data)
     bump(target)
-    target._version_count = version_of(target)
     target._data, target._storage = data, storage
-    target._root = target._base = None
+    if node is not None:
+        rebase(target, node)
     return target
 
 

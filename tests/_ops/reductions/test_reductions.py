@@ -181,3 +181,12 @@ def test_equal_tensors_have_the_same_shape_and_no_nan() -> None:
     assert not torch.equal(x, x)
     assert not torch.equal(x[:2], x[1:])
     assert not torch.equal(x[:2], x[:2].reshape(2, 1))
+
+
+def test_dist_counts_the_type_of_a_tensor_without_dims_less() -> None:
+    one = torch.tensor(1.0, dtype=torch.float64)
+    many = torch.ones(2, 3)
+    assert torch.dist(one, many).dtype is torch.dist(many, one).dtype is torch.float32
+    assert torch.dist(one, many.bfloat16()).dtype is torch.bfloat16
+    assert torch.dist(many, many.double()).dtype is torch.float64
+    assert torch.dist(one, torch.tensor(1.0)).dtype is torch.float64
