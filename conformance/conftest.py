@@ -8,6 +8,7 @@ from tests.conftest import (  # noqa: F401
     pytest_collection_finish,
     pytest_configure,
     pytest_configure_node,
+    pytest_ignore_collect,
     pytest_pyfunc_call,
     pytest_report_header,
     pytest_runtest_teardown,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Before pytest-xdist starts a worker."""
     random_seeds.tell(node)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that are not drawn, before they are imported; None leaves it to other options."""
+    return random_seeds.is_left_out(collection_path, config.rootpath) or None
 
 
 def pytest_report_header() -> list[str]:

@@ -6,6 +6,9 @@ One seed, printed by pytest, stands for all that a run draws: Hypothesis's examp
 With `FLAMBEAU_DRAW_AGAIN=1`, as in CI, a test that fails on what it drew draws again. It fails if
 it fails again; else the run's summary names it with its seed, as something found that is to be
 looked at. So a change is not refused for a rarity that was there before it, and none is lost.
+
+Where `FLAMBEAU_SAMPLES=1`, as in CI, slow tests go through `some` of their cases only, and
+`FLAMBEAU_FILES_IN=2` draws one file of tests in two.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ from __future__ import annotations
 import os
 import random
 import secrets
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import core, is_hypothesis_test, settings
@@ -22,6 +26,7 @@ from hypothesis.internal.conjecture import providers
 
 WORD = "flambeau_random_seed"
 FOUND = "found by a draw"
+Case = TypeVar("Case")
 
 
 class Run:
@@ -81,6 +86,25 @@ def generator(*what: Any) -> random.Random:
     """Random numbers for a test, by its parameters: others in every run."""
     Run.generators += 1
     return random.Random(repr((Run.seed, *what)))
+
+
+def some(what: str, cases: Sequence[Case], count: int) -> list[Case]:
+    """So many cases, in their order, where samples are asked for; else all of them. They may become
+    parameters: workers draw the same.
+    """
+    if not os.environ.get("FLAMBEAU_SAMPLES"):
+        return list(cases)
+    kept = random.Random(repr((Run.seed, what))).sample(range(len(cases)), count)
+    return [cases[place] for place in sorted(kept)]
+
+
+def is_left_out(file: Path, root: Path) -> bool:
+    """Whether this run does without a file of tests."""
+    share = int(os.environ.get("FLAMBEAU_FILES_IN", "1"))
+    if share == 1 or not file.name.startswith("test_"):
+        return False
+    name = file.relative_to(root).as_posix()
+    return random.Random(repr((Run.seed, name))).randrange(share) > 0
 
 
 def called(item: pytest.Function) -> Generator[None, Any, Any]:

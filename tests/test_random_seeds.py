@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.random_seeds import Run, is_left_out
+
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = """
 from pathlib import Path
 
 import pytest
+
+from tests.random_seeds import Run, is_left_out
 from hypothesis import given, settings, strategies
 from tests.random_seeds import generator
 
@@ -78,3 +82,59 @@ def test_all_workers_have_one_seed(folder: Path) -> None:
     pytest.importorskip("xdist")
     output, examples = drawn(folder, "-n", "3")
     assert drawn(folder, seed_in(output))[1] == examples
+
+
+SAMPLED = """
+from pathlib import Path
+
+import pytest
+
+from tests.random_seeds import Run, is_left_out
+from tests.random_seeds import some
+
+@pytest.mark.parametrize("case", some("cases", range(40), 3))
+def test_case(case):
+    Path(__file__).with_name(f"case{case}").touch()
+"""
+
+
+def cases_of(folder: Path, *options: str, **variables: str) -> list[str]:
+    """The cases that a run goes through."""
+    for file in folder.glob("case*"):
+        file.unlink()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_some.py"]
+    inherited = {n: v for n, v in os.environ.items() if not n.startswith(("FLAMBEAU_", "PYTEST_"))}
+    environment = {**inherited, "PYTHONPATH": str(ROOT), **variables}
+    result = subprocess.run(
+        [*command, *options], cwd=folder, env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    return sorted(file.name for file in folder.glob("case*"))
+
+
+def test_some_cases_where_samples_are_asked_for(folder: Path) -> None:
+    """The same for a seed, in all workers; all cases elsewhere."""
+    (folder / "test_some.py").write_text(SAMPLED)
+    first = cases_of(folder, "--hypothesis-seed=3", FLAMBEAU_SAMPLES="1")
+    assert len(first) == 3
+    workers = pytest.importorskip("xdist") and ("-n", "2")
+    assert cases_of(folder, "--hypothesis-seed=3", *workers, FLAMBEAU_SAMPLES="1") == first
+    assert cases_of(folder, "--hypothesis-seed=4", FLAMBEAU_SAMPLES="1") != first
+    assert len(cases_of(folder)) == 40
+
+
+def test_one_file_in_so_many(folder: Path) -> None:
+    """Each in some runs, and what is no file of tests in all."""
+    outcomes = set()
+    for seed in range(8):
+        Run.seed, before = seed, Run.seed
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                assert not is_left_out(folder / "test_drawn.py", folder)
+                patch.setenv("FLAMBEAU_FILES_IN", "2")
+                outcomes.add(is_left_out(folder / "test_drawn.py", folder))
+                assert not is_left_out(folder / "conftest.py", folder)
+        finally:
+            Run.seed = before
+    assert outcomes == {False, True}

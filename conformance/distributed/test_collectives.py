@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.distributed import ranks
-from tests.random_seeds import generator
+from tests.random_seeds import generator, some
 
 pytest.importorskip("torch")
 
@@ -49,7 +49,7 @@ def is_meant(name: str, theirs: Any, ours: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", some("collectives", PROGRAMS, 8))
 def test_two_processes(program: str):
     compare(program, 2)
 

@@ -12,11 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.random_seeds import some
+
 pytest.importorskip("torch")
 
 SCRIPTS = Path(__file__).with_name("scripts")
 ROOT = Path(__file__).parents[2]
 ALONE = {"torch": [], "flambeau": ["-m", "flambeau", "run"]}
+PROGRAMS = some("scripts", ["ddp", "fsdp", "tensor_parallel", "pipeline"], 2)
 
 
 def losses(words: list[str], script: str, mode: str) -> list[float]:
@@ -31,7 +34,7 @@ def losses(words: list[str], script: str, mode: str) -> list[float]:
     return json.loads(line)
 
 
-@pytest.mark.parametrize("script", ["ddp", "fsdp", "tensor_parallel", "pipeline"])
+@pytest.mark.parametrize("script", PROGRAMS)
 def test_losses_are_those_of_one_process(script: str):
     alone = losses(ALONE["torch"], script, "alone")
     assert len(alone) > 4

@@ -89,6 +89,7 @@ class Task:
     def run(self) -> dict[Any, Any]:
         """Visit all nodes; returns the gradients of captured edges."""
         heap, pending, needed, captures = self.heap, self.pending, self.needed, self.captures
+        watch, keep, stale = modes.watch, self.keep, self.stale
         while heap:
             node = heappop(heap)[1]
             grad = pending.pop(node)
@@ -99,14 +100,13 @@ class Task:
                 runs, grad = self._arrived(node, grad)
                 if not runs:
                     continue
-            watched = modes.watch.nodes or self.gaps
+            watched = watch.nodes or self.gaps
             grads = self._applied(node, grad) if watched else node.apply(grad)
             if watched or node.hooks is not None:
                 grads = self._shown(node, grads, grad)
-            if not self.keep:
+            if not keep:
                 node.release()
-            edges = edges_now(node) if self.stale else node.edges
-            for edge, part in zip(edges, grads, strict=False):
+            for edge, part in zip(edges_now(node) if stale else node.edges, grads, strict=False):
                 if edge is None or not (needed is None or edge in needed or edge in captures):
                     continue
                 if part is not None:
@@ -179,7 +179,10 @@ def parts_of(captures: dict[Any, Any]) -> dict[Node, list[OutputNode]]:
 
 def has_begun_anew(targets: Iterable[Any]) -> bool:
     """Whether one of some edges is a leaf that was given other memory while it was known."""
-    return any(edge._began for edge in targets if isinstance(edge, Tensor))  # type: ignore[attr-defined]
+    for edge in targets:  # noqa: SIM110 -- benchmarks/op_overhead.py, "20 operators backward"
+        if isinstance(edge, Tensor) and edge._began:  # type: ignore[attr-defined]
+            return True
+    return False
 
 
 def leads_to_before(node: Node, edge: Any) -> bool:

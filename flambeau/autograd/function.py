@@ -417,7 +417,9 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
 
 
 def _view_as_itself(tensor: Tensor) -> Tensor:
-    view = like(tensor, view_of(tensor, memory_of(tensor)))
+    view = view_of(tensor, memory_of(tensor))
+    if tensor._stored is not None:
+        view = like(tensor, view)
     if not (modes.watch.overriding and overriding.takes_part(tensor)):
         return view
     with overriding.off():

@@ -15,6 +15,8 @@ Array = NDArray[np.generic]
 FLOAT32 = np.dtype(np.float32)
 LIMIT = choice.limit("pointwise")
 HALF_TYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
+NOT_AS_THEY_ARE = "".join(t.char for t in (*HALF_TYPES, np.dtype(ml_dtypes.complex32)))
+"""The letters of types that no product takes as they are."""
 
 
 def widen(array: Array) -> Array:

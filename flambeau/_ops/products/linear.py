@@ -13,7 +13,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import settings
-from flambeau._ops.launching.precision import narrow, refuse, require_known, widen
+from flambeau._ops.launching.precision import NOT_AS_THEY_ARE, narrow, refuse, require_known, widen
 from flambeau._ops.products import blas, decompositions, examples
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
@@ -24,9 +24,9 @@ from flambeau._tensor.sparse import NotStrided
 
 def rows_product(input: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """`input @ weight.T` over the last dims, in new memory; half types give float32."""
-    if input.dtype.itemsize == 2:
+    if input.dtype.char in NOT_AS_THEY_ARE:
+        require_known("addmm_impl_cpu_", input.dtype)
         input, weight = widen(input), widen(weight)
-    require_known("addmm_impl_cpu_", input.dtype)
     transposed = weight.T
     if input.size * weight.shape[0] >= blas.SMALL:
         return blas.multiply(input, transposed)

@@ -524,6 +524,8 @@ def argument_text(op: Op, argument: Any) -> str:
             f"{name}.__class__ is tuple")  # fmt: skip
         return f"{name} if {plain} else repeated({name}, {argument.length})"
     if argument.type == "int" and not argument.is_list:
+        if op.kind == "view" and name.startswith("dim"):
+            return name  # few numbers, which no type is too small for
         return f"{name} if {name}.__class__ is int else plain_integer({name})"
     return name
 

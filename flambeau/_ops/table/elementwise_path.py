@@ -95,7 +95,7 @@ class Path:
 
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""
-        if modes.watch.devices == modes.watch.active and out is None and modes.watch.devices:
+        if modes.watch.devices and modes.watch.devices == modes.watch.active and out is None:
             result = self.quick(values)
             if result is not NotImplemented:
                 return result

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.random_seeds import some
+
 pytest.importorskip("llvmlite")
 
 from flambeau._runtime.cuda import assemble
@@ -21,7 +23,7 @@ MOST = 128
 
 @pytest.mark.slow
 @pytest.mark.skipif(assemble.ptxas() is None, reason="no ptxas: pip install nvidia-cuda-nvcc")
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+@pytest.mark.parametrize("arch", some("assembly", ("sm_80", "sm_90a", "sm_100"), 1))
 def test_registers_suffice(arch: str) -> None:
     root = str(PROGRAM.parents[3])
     environment = {**os.environ, "FLAMBEAU_EMULATE_CUDA": "1", "PYTHONPATH": root}

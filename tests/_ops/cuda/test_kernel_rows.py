@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.random_seeds import generator
+from tests.random_seeds import generator, some
 
 pytest.importorskip("llvmlite")  # which compiles the kernels' form for the CPU
 
@@ -26,13 +26,16 @@ def names() -> list[str]:
     return [name for name in found if name not in HELPERS and name[0] != "_"]
 
 
+TESTED = some("kernel rows", names(), 10)
+
+
 @cache
 def failures() -> dict[str, str]:
     root = str(PROGRAM.parents[3])
     environment = {**os.environ, "FLAMBEAU_EMULATE_CUDA": "1", "FLAMBEAU_ENGINE": "llvm",
                    "PYTHONPATH": root}  # fmt: skip
     seed = str(generator("kernel rows").randrange(1 << 30))
-    done = subprocess.run([sys.executable, str(PROGRAM), seed], env=environment,
+    done = subprocess.run([sys.executable, str(PROGRAM), seed, *TESTED], env=environment,
                           capture_output=True, text=True, cwd=root, timeout=900,
                           check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
@@ -40,6 +43,6 @@ def failures() -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", TESTED)
 def test_on_the_emulated_gpu(name: str) -> None:
     assert failures().get(name) is None, failures()[name]

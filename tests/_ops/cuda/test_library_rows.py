@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.random_seeds import some
+
 pytest.importorskip("llvmlite")  # which compiles the kernels' form for the CPU
 
 PROGRAM = Path(__file__).with_name("library_rows.py")
@@ -24,17 +26,20 @@ def names() -> list[str]:
     return [name for name in found if name not in HELPERS]
 
 
+TESTED = some("library rows", names(), 10)
+
+
 @cache
 def failures() -> dict[str, str]:
     environment = {**os.environ, "FLAMBEAU_EMULATE_CUDA": "1"}
     root = str(PROGRAM.parents[3])
-    done = subprocess.run([sys.executable, str(PROGRAM)], env={**environment, "PYTHONPATH": root},
-                          capture_output=True, text=True, cwd=root, timeout=240,
-                          check=False)  # fmt: skip
+    done = subprocess.run([sys.executable, str(PROGRAM), *TESTED], cwd=root,
+                          env={**environment, "PYTHONPATH": root}, capture_output=True,
+                          text=True, timeout=240, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", TESTED)
 def test_on_the_emulated_gpu(name: str) -> None:
     assert failures().get(name) is None, failures()[name]

@@ -38,3 +38,27 @@ def test_as_strided_of_a_result_with_permuted_strides() -> None:
     result = torch.arange(6.0).reshape(3, 2).t() + 0
     assert result.stride() == (1, 2)
     assert result[1].as_strided((6,), (1,), 0).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64])
+@pytest.mark.parametrize("dims", [(0, 1), (2, 0), (-1, 1), (-3, -2)])
+def test_dims_may_be_numpys_integers(kind: type[np.integer], dims: tuple[int, int]) -> None:
+    if kind is np.uint8 and min(dims) < 0:
+        dims = (dims[0] % 3, dims[1] % 3)
+    x = torch.arange(24).reshape(2, 3, 4)
+    one, other = map(kind, dims)
+    for found, wanted in (
+        (x.transpose(one, other), x.transpose(*dims)),
+        (x.movedim(one, other), x.movedim(*dims)),
+        (x.diagonal(0, one, other), x.diagonal(0, *dims)),
+        (x.select(one, 1), x.select(dims[0], 1)),
+        (x.unsqueeze(one), x.unsqueeze(dims[0])),
+        (x[:, :1].squeeze(one), x[:, :1].squeeze(dims[0])),
+        (x.unfold(one, 2, 1), x.unfold(dims[0], 2, 1)),
+        (x.narrow(one, 1, 1), x.narrow(dims[0], 1, 1)),
+        (x.unbind(one)[1], x.unbind(dims[0])[1]),
+        (x.split(1, one)[1], x.split(1, dims[0])[1]),
+    ):
+        assert (found.stride(), found.tolist()) == (wanted.stride(), wanted.tolist())
+    with pytest.raises(IndexError, match=r"\[-3, 2\], but got 120"):
+        x.transpose(kind(120), other)
