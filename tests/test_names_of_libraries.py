@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import warnings
 
@@ -150,3 +151,10 @@ def test_names_of_threads():
     torch.multiprocessing._set_thread_name("a" * 20)
     assert torch.multiprocessing._get_thread_name() in ("a" * 15, "")
     torch.multiprocessing._set_thread_name(before)
+
+
+@pytest.mark.parametrize("file", ["common", "grad_scaler", "autocast_mode"])
+def test_files_of_cuda_amp_have_its_names(file):
+    module = importlib.import_module(f"flambeau.cuda.amp.{file}")
+    for name in module.__all__:
+        assert getattr(module, name) is getattr(torch.cuda.amp, name)
