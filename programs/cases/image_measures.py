@@ -6,8 +6,20 @@ import torch
 torch.manual_seed(0)
 truth = torch.rand(2, 3, 192, 192)
 noisy = (truth + 0.1 * torch.randn_like(truth)).clamp(0, 1).requires_grad_()
-for name in ("psnr", "ssim", "multi_scale_ssim", "information_weighted_ssim", "gmsd", "vif_p", "fsim",
-             "vsi", "mdsi", "haarpsi", "srsim", "dss"):  # fmt: skip
+for name in (
+    "psnr",
+    "ssim",
+    "multi_scale_ssim",
+    "information_weighted_ssim",
+    "gmsd",
+    "vif_p",
+    "fsim",
+    "vsi",
+    "mdsi",
+    "haarpsi",
+    "srsim",
+    "dss",
+):
     value = getattr(piq, name)(noisy, truth, data_range=1.0)
     (gradient,) = torch.autograd.grad(value.sum(), noisy)
     print(name, value.item(), gradient.abs().mean().item())

@@ -9,10 +9,22 @@ torch.manual_seed(0)
 species = torch.tensor([[6, 1, 1, 1, 1], [7, 1, 1, 1, -1]])
 coordinates = torch.tensor(
     [
-        [[0.03, 0.01, 0.01], [-0.83, 0.39, -0.26], [-0.66, -0.84, 0.22], [0.45, 0.55, 0.82], [0.66, -0.16, -0.91]],
-        [[0.05, 0.02, 0.10], [0.95, 0.03, -0.25], [-0.45, 0.83, -0.22], [-0.42, -0.86, -0.20], [0.0, 0.0, 0.0]],
+        [
+            [0.03, 0.01, 0.01],
+            [-0.83, 0.39, -0.26],
+            [-0.66, -0.84, 0.22],
+            [0.45, 0.55, 0.82],
+            [0.66, -0.16, -0.91],
+        ],
+        [
+            [0.05, 0.02, 0.10],
+            [0.95, 0.03, -0.25],
+            [-0.45, 0.83, -0.22],
+            [-0.42, -0.86, -0.20],
+            [0.0, 0.0, 0.0],
+        ],
     ]
-)  # fmt: skip
+)
 computer = AEVComputer.like_2x(num_species=3)
 indices = torch.tensor([[1, 0, 0, 0, 0], [2, 0, 0, 0, -1]])
 vectors = computer(indices, coordinates)
@@ -40,7 +52,14 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
     print("loss", loss.item())
-print("padded", utils.pad_atomic_properties([{"species": species[:1, :3], "coordinates": coordinates[:1, :3]},
-                                             {"species": species[:1], "coordinates": coordinates[:1]}])["species"].tolist())  # fmt: skip
+print(
+    "padded",
+    utils.pad_atomic_properties(
+        [
+            {"species": species[:1, :3], "coordinates": coordinates[:1, :3]},
+            {"species": species[:1], "coordinates": coordinates[:1]},
+        ]
+    )["species"].tolist(),
+)
 scripted = torch.jit.script(single)
 print("scripted", scripted((species[:1], coordinates[:1])).energies.tolist())

@@ -14,9 +14,15 @@ from torch import nn
 torch.manual_seed(0)
 one, two = torch.randn(8, 16), torch.randn(8, 16)
 for kind, options in {
-    "NTXentLoss": {}, "BarlowTwinsLoss": {}, "VICRegLoss": {}, "NegativeCosineSimilarity": {},
-    "DCLLoss": {}, "DCLWLoss": {}, "TiCoLoss": {}, "MMCRLoss": {},
-}.items():  # fmt: skip
+    "NTXentLoss": {},
+    "BarlowTwinsLoss": {},
+    "VICRegLoss": {},
+    "NegativeCosineSimilarity": {},
+    "DCLLoss": {},
+    "DCLWLoss": {},
+    "TiCoLoss": {},
+    "MMCRLoss": {},
+}.items():
     x = one.clone().requires_grad_()
     if kind == "MMCRLoss":
         told = losses.MMCRLoss()(torch.stack([x, two], 1), torch.stack([two, x], 1))
@@ -61,8 +67,12 @@ for step in range(2):
     optimizer.step()
     print("byol", step, told.item())
 print("tokens", utils.random_token_mask((2, 10), mask_ratio=0.4)[0].tolist())
-heads = {"simclr": modules.SimCLRProjectionHead(16, 16, 8), "moco": modules.MoCoProjectionHead(16, 16, 8),
-         "swav": modules.SwaVProjectionHead(16, 16, 8), "dino": modules.DINOProjectionHead(16, 16, 8, 12),
-         "prototypes": modules.SwaVPrototypes(16, 5)}  # fmt: skip
+heads = {
+    "simclr": modules.SimCLRProjectionHead(16, 16, 8),
+    "moco": modules.MoCoProjectionHead(16, 16, 8),
+    "swav": modules.SwaVProjectionHead(16, 16, 8),
+    "dino": modules.DINOProjectionHead(16, 16, 8, 12),
+    "prototypes": modules.SwaVPrototypes(16, 5),
+}
 for name, head in heads.items():
     print(name, head(one).abs().mean().item())

@@ -2,7 +2,7 @@
 
 import torch
 from sbi.analysis import conditional_corrcoeff
-from sbi.inference import NLE, NPE, NRE, MCABC
+from sbi.inference import MCABC, NLE, NPE, NRE
 from sbi.neural_nets import posterior_nn
 from sbi.utils import BoxUniform
 
@@ -35,10 +35,17 @@ torch.manual_seed(1)
 likelihood = NLE(prior, density_estimator="mdn")
 likelihood.append_simulations(theta, x)
 likelihood.train(training_batch_size=20, max_num_epochs=2)
-posterior = likelihood.build_posterior(mcmc_method="slice_np",
-                                       mcmc_parameters={"num_chains": 1, "warmup_steps": 3, "thin": 1})  # fmt: skip
+posterior = likelihood.build_posterior(
+    mcmc_method="slice_np", mcmc_parameters={"num_chains": 1, "warmup_steps": 3, "thin": 1}
+)
 print("nle", posterior.potential(theta[:2], x=seen).tolist())
-print("corr", conditional_corrcoeff(lambda t: -t.square().sum(-1), torch.tensor([[-2.0, 2.0]] * 2),
-                                    torch.zeros(2)).flatten().tolist())  # fmt: skip
+print(
+    "corr",
+    conditional_corrcoeff(
+        lambda t: -t.square().sum(-1), torch.tensor([[-2.0, 2.0]] * 2), torch.zeros(2)
+    )
+    .flatten()
+    .tolist(),
+)
 simulate = MCABC(lambda t: t + 0.3 * torch.randn_like(t), prior)
 print("abc", simulate(seen, num_simulations=50, eps=None, quantile=0.1).sum().item())

@@ -5,8 +5,8 @@ import pandas as pd
 import torch
 from pytorch_widedeep import Trainer
 from pytorch_widedeep.models import (
-    FTTransformer,
     SAINT,
+    FTTransformer,
     TabMlp,
     TabNet,
     TabResnet,
@@ -33,10 +33,19 @@ attention = TabPreprocessor(
 )
 x_wide = wide_words.fit_transform(table)
 x_tab, x_attention = words.fit_transform(table), attention.fit_transform(table)
-common = {"column_idx": words.column_idx, "cat_embed_input": words.cat_embed_input,
-          "continuous_cols": ["age", "hours"]}  # fmt: skip
-attending = {"column_idx": attention.column_idx, "cat_embed_input": attention.cat_embed_input,
-             "continuous_cols": ["age", "hours"], "input_dim": 8, "n_heads": 2, "n_blocks": 1, "mlp_hidden_dims": [8]}  # fmt: skip
+common = {
+    "column_idx": words.column_idx,
+    "cat_embed_input": words.cat_embed_input,
+    "continuous_cols": ["age", "hours"],
+}
+attending = {
+    "column_idx": attention.column_idx,
+    "cat_embed_input": attention.cat_embed_input,
+    "continuous_cols": ["age", "hours"],
+    "input_dim": 8,
+    "n_heads": 2,
+    "n_blocks": 1,
+}
 kinds = {
     "mlp": (TabMlp, {**common, "mlp_hidden_dims": [16, 8]}, x_tab),
     "resnet": (TabResnet, {**common, "blocks_dims": [16, 8]}, x_tab),
@@ -50,8 +59,14 @@ for name, (kind, options, x) in kinds.items():
     model = WideDeep(
         wide=Wide(input_dim=int(x_wide.max()), pred_dim=1), deeptabular=kind(**options)
     )
-    trainer = Trainer(model, objective="binary", optimizers=torch.optim.Adam(model.parameters(), 0.01),
-                      verbose=0, seed=1, num_workers=0)  # fmt: skip
+    trainer = Trainer(
+        model,
+        objective="binary",
+        optimizers=torch.optim.Adam(model.parameters(), 0.01),
+        verbose=0,
+        seed=1,
+        num_workers=0,
+    )
     trainer.fit(X_wide=x_wide, X_tab=x, target=target, n_epochs=1, batch_size=32)
     print(name, [float(value) for value in trainer.history["train_loss"]])
     print(name, trainer.predict_proba(X_wide=x_wide, X_tab=x)[:4, 1].tolist())
