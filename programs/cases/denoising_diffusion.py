@@ -1,5 +1,7 @@
 """denoising-diffusion-pytorch: losses, training steps and samples of several diffusions."""
 
+import random
+
 import torch
 from denoising_diffusion_pytorch import (
     ElucidatedDiffusion,
@@ -24,6 +26,7 @@ def train(name, diffusion, data, steps=2):
         print(name, loss.item())
 
 
+random.seed(0)  # which decides when a network is conditioned on itself
 for objective in ("pred_v", "pred_noise", "pred_x0"):
     torch.manual_seed(1)
     unet = Unet(dim=8, dim_mults=(1, 2), attn_heads=2, attn_dim_head=8)

@@ -42,7 +42,7 @@ print("nle", posterior.potential(theta[:2], x=seen).tolist())
 print(
     "corr",
     conditional_corrcoeff(
-        lambda t: -t.square().sum(-1), torch.tensor([[-2.0, 2.0]] * 2), torch.zeros(2)
+        lambda t: -t.square().sum(-1), torch.tensor([[-2.0, 2.0]] * 2), torch.zeros(1, 2)
     )
     .flatten()
     .tolist(),
