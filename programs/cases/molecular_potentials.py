@@ -3,7 +3,7 @@
 import torch
 from torchani import arch, utils
 from torchani.aev import AEVComputer
-from torchani.grad import energies_and_forces, forces_and_hessians
+from torchani.grad import energies_and_forces
 
 torch.manual_seed(0)
 species = torch.tensor([[6, 1, 1, 1, 1], [7, 1, 1, 1, -1]])
@@ -40,10 +40,6 @@ for strategy in ("pyaev",):
         strategy, "atoms", model.atomic_energies((species, coordinates)).energies.flatten().tolist()
     )
 single = model[0]
-_, hessians = forces_and_hessians(single, species[:1], coordinates[:1].clone().requires_grad_())
-print(
-    "hessian", hessians.abs().sum().item(), hessians.diagonal(dim1=1, dim2=2).flatten()[:5].tolist()
-)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 target = model((species, coordinates)).energies.detach() + 0.1
 for _ in range(3):

@@ -75,4 +75,4 @@ heads = {
     "prototypes": modules.SwaVPrototypes(16, 5),
 }
 for name, head in heads.items():
-    print(name, head(one).abs().mean().item())
+    print(name, head(one.double()).abs().mean().item())
