@@ -82,6 +82,7 @@ FILES = {
     "func.batched": "vmap",
     "library.overloads": "ops Tag",
     "serialization": "save load",
+    "_utils": "get_device_module _has_compatible_shallow_copy_type",
     "jit": "ScriptModule ScriptFunction Future",
     "serialization.file_reader": "PyTorchFileReader",
 }

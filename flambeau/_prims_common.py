@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from flambeau._core import layout
+from flambeau._core.device import device
 from flambeau._core.missing import missing
+
+DeviceLikeType: TypeAlias = str | device | int
+"""What functions take as a device."""
 
 
 def is_contiguous_or_false(

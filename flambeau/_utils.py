@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
+from flambeau._core.device import device as Device
 from flambeau._core.missing import missing
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
@@ -118,6 +119,88 @@ def _get_device_module(device_type: str) -> Any:
             f"Device '{device_type}' does not have a corresponding module registered as "
             f"'torch.{device_type}'."
         ) from None
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a device's kind, such as `torch.cuda`; without one, of the accelerator (or
+    `torch.cpu`, where there is none).
+
+    Raises:
+        RuntimeError: there is no such module, or `device` is no device.
+
+    >>> import flambeau as torch
+    >>> torch.get_device_module("cuda:1") is torch.cuda
+    True
+    """
+    if device is None:
+        kind = _get_available_device_type() or "cpu"
+    elif isinstance(device, str | Device):
+        kind = Device(device).type
+    else:
+        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
+    return _get_device_module(kind)
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int | None:
+    """The index that a device or its name has; of the CPU -1. Numbers are indices.
+
+    Raises:
+        ValueError: it has none (not with `optional`), or is the CPU (not with `allow_cpu`).
+    """
+    index = device if isinstance(device, int) else None
+    if isinstance(device, str | Device):
+        place = Device(device)
+        if place.type == "cpu":
+            if allow_cpu:
+                return -1
+            raise ValueError(f"Expected a non cpu device, but got: {place}")
+        index = place.index
+    if index is None and not optional:
+        raise ValueError(
+            f"Expected a torch.device with a specified index or an integer, but got:{device}"
+        )
+    return index
+
+
+def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Groups of tensors of one type, each of up to `size_limit` bytes or of one tensor."""
+    open_groups: dict[str, tuple[list[Tensor], int]] = {}
+    for tensor in tensors:
+        kind, size = tensor.type(), _bytes_of(tensor)  # type: ignore[attr-defined]
+        group, total = open_groups.get(kind, ([], 0))
+        if group and total + size > size_limit:
+            yield group
+            group, total = [], 0
+        open_groups[kind] = ([*group, tensor], total + size)
+    yield from (group for group, _ in open_groups.values())
+
+
+def _bytes_of(tensor: Any) -> int:
+    parts = (tensor._indices(), tensor._values()) if tensor.is_sparse else (tensor,)
+    return sum(part.numel() * part.element_size() for part in parts)
+
+
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """Whether `input.data = from_` can be: both dense, or of one layout that is sparse.
+
+    >>> import flambeau as torch
+    >>> torch._has_compatible_shallow_copy_type(torch.ones(2), torch.ones(3, device="meta"))
+    True
+    """
+    for place, tensor in enumerate((input, from_), 1):
+        if not isinstance(tensor, Tensor):
+            name = ("input", "from")[place - 1]
+            raise TypeError(
+                f"_has_compatible_shallow_copy_type(): argument '{name}' (position {place}) must "
+                f"be Tensor, not {type(tensor).__name__}"
+            )
+    mine, theirs = (
+        "compressed" if str(t.layout) in COMPRESSED else str(t.layout) for t in (input, from_)
+    )
+    return mine == theirs
+
+
+COMPRESSED = ("torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc")
 
 
 def _device_module(device_type: str) -> Any:

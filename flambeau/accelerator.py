@@ -56,5 +56,41 @@ def _needs_a_device(name: str) -> Callable[..., Any]:
 globals().update({name: _needs_a_device(name) for name in NEED_A_DEVICE})
 
 
+class device_index:
+    """Another current accelerator for a block; None leaves it.
+
+    >>> import flambeau as torch
+    >>> with torch.accelerator.device_index(None):
+    ...     torch.ones(1).item()
+    1.0
+    """
+
+    def __init__(self, device: int | None, /) -> None:
+        self.idx = device
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        if self.idx is not None:
+            if not Cuda.devices():
+                raise RuntimeError(NO_ACCELERATOR)
+            self.prev_idx = cuda.current_device()
+            cuda.set_device(self.idx)
+
+    def __exit__(self, *exception: object) -> None:
+        if self.idx is not None:
+            cuda.set_device(self.prev_idx)
+
+
+def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
+    """Bytes that are free on an accelerator, and all that it has.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    if not Cuda.devices():
+        raise RuntimeError(NO_ACCELERATOR)
+    return cuda.mem_get_info(device_index)
+
+
 def __getattr__(name: str) -> Any:
     return missing(__name__, name)

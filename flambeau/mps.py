@@ -22,5 +22,10 @@ def manual_seed(seed: int) -> None:
     int(seed)
 
 
+def synchronize() -> None:
+    """Wait for the device: RuntimeError, since there is none."""
+    raise RuntimeError("Cannot execute deviceSynchronize() without MPS backend.")
+
+
 def __getattr__(name: str) -> Any:
     return missing(__name__, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from flambeau._core.missing import missing
@@ -34,6 +35,29 @@ def manual_seed_all(seed: int) -> None:
 
 def empty_cache() -> None:
     """Give cached memory back: there is none."""
+
+
+NOT_COMPILED = "Torch not compiled with XPU enabled"
+
+
+def set_device(device: Any) -> None:
+    """Make a device the current one: AssertionError, since there is none."""
+    raise AssertionError(NOT_COMPILED)
+
+
+def current_device() -> int:
+    """The current device: AssertionError, since there is none."""
+    raise AssertionError(NOT_COMPILED)
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for a device: AssertionError, since there is none."""
+    raise AssertionError(NOT_COMPILED)
+
+
+def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
+    """Statistics of memory: none, since nothing was started."""
+    return OrderedDict()
 
 
 def __getattr__(name: str) -> Any:

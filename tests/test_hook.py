@@ -197,3 +197,26 @@ def test_the_module_is_called_torch_while_the_hook_is_installed() -> None:
         "assert flambeau.__name__ == 'flambeau'\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_types_of_classes_are_read_under_the_hook() -> None:
+    """Libraries read the annotations of subclasses, by the names of the module a class names."""
+    program = """if True:
+        import typing
+        from flambeau import hook
+        hook.install()
+        import torch
+
+        class Net(torch.nn.Sequential):
+            config: "int | None"
+
+        told = typing.get_type_hints(Net)
+        assert told["config"] == int | None and told["training"] is bool
+        for place in (torch.nn, torch.optim, torch.optim.lr_scheduler, torch.distributions,
+                      torch.utils.data, torch.fx, torch.autograd, torch.distributions.transforms):
+            for name in dir(place):
+                kind = getattr(place, name, None)
+                if isinstance(kind, type):
+                    typing.get_type_hints(kind)
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -17,6 +17,7 @@ has_lapack = True
 """Factorizations never ask for LAPACK: NumPy brings its own."""
 has_mkl = False
 has_spectral = True
+_has_xpu = False
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_disabled_torch_function_impl"]
 
@@ -51,6 +52,16 @@ def _get_tracing_state() -> Any:
     return state.tracer
 
 
+def _is_tracing() -> bool:
+    """Whether a trace is being recorded."""
+    return _get_tracing_state() is not None
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of a device from outside: nobody has given one."""
+    return "privateuseone"
+
+
 def _are_functorch_transforms_active() -> bool:
     """Whether a function is being transformed: by `vmap`, `grad`, `jvp` and so on."""
     return bool(modes.stacks.levels)
@@ -81,6 +92,8 @@ LATER = {
     "DispatchKeySet": ("_C._dispatch", "DispatchKeySet"),
     "_ExcludeDispatchKeyGuard": ("_C._dispatch", "ExcludeDispatchKeyGuard"),
     "Graph": ("jit.ir.graph", "Graph"),
+    "Node": ("jit.ir.graph", "Node"),
+    "ScriptObject": ("jit.ir.values", "ScriptObject"),
     "Value": ("jit.ir.graph", "Value"),
     "_functorch": ("_C._functorch", ""),
     "_nn": ("_C._nn", ""),

@@ -37,6 +37,7 @@ NAMES = {
 
 
 VALUES: dict[str, dict[str, Any]] = {
+    "utils.cpp_extension": {"CUDA_HOME": None, "ROCM_HOME": None},
     "nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
 }
 """What such modules have all the same: sizes, and questions whose answer is no."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ForwardRef
 
 FILE = Path(__file__).with_name("class_homes.txt")
 
@@ -42,6 +42,7 @@ def name_classes(module: ModuleType) -> None:
     for name, home in table().get(module.__name__, {}).items():
         kind = _part(module, name)
         if isinstance(kind, type) and kind.__module__ == module.__name__:
+            _read_annotations(kind, module)
             _OWN[kind] = kind.__module__
             kind.__module__ = home
 
@@ -51,6 +52,25 @@ def restore_classes() -> None:
     for kind, module in _OWN.items():
         kind.__module__ = module
     _OWN.clear()
+
+
+def _read_annotations(kind: type, module: ModuleType) -> None:
+    """Turn a class's annotations from text into types, as long as its file is known.
+
+    `typing.get_type_hints` reads the text of a class, and of all its subclasses, with the names of
+    the module in which the class says it is, and those of its file are not there.
+    """
+    told = vars(kind).get("__annotations__", {})
+    for name, text in told.items():
+        if isinstance(text, str):
+            told[name] = _type_of(text, module)
+
+
+def _type_of(text: str, module: ModuleType) -> Any:
+    try:
+        return eval(text, vars(module))
+    except NameError:  # a name that only type checkers import: read by whoever asks for it
+        return ForwardRef(text, module=module.__name__, is_class=True)
 
 
 def _part(module: ModuleType, name: str) -> Any:

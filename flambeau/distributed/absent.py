@@ -31,11 +31,6 @@ MODULES = {
     "_shard.api": "",
     "_shard.sharded_tensor": "ShardedTensor Shard ShardedTensorMetadata TensorProperties",
     "_tensor.experimental": "implicit_replication",
-    "algorithms._checkpoint": "",
-    "algorithms._checkpoint.checkpoint_wrapper": (
-        "ActivationWrapper CheckpointImpl CheckpointWrapper OffloadWrapper checkpoint_wrapper "
-        "apply_activation_checkpointing offload_wrapper"
-    ),
     "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
     "algorithms.model_averaging": "",
     "algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",

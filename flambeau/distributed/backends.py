@@ -39,6 +39,11 @@ class Backend(str):
     FAKE = "fake"
     backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
 
+    default_device_backend_map: ClassVar[dict[str, str]] = {
+        "cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO,
+    }  # fmt: skip
+    """The backend that a device's collectives take when none is named."""
+
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
             raise ValueError("Backend constructor parameter must be string-ish")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 from multiprocessing import *  # noqa: F403
+from pathlib import Path
 from typing import Any
 
 from flambeau.multiprocessing.reductions import init_reductions
@@ -57,6 +58,21 @@ def set_sharing_strategy(new_strategy: str) -> None:
     known = get_all_sharing_strategies()
     if new_strategy not in known:
         raise AssertionError(f"invalid sharing strategy '{new_strategy}', expected one of {known}")
+
+
+THREAD = Path("/proc/thread-self/comm")
+"""The name of this thread, as Linux keeps it: 15 bytes."""
+
+
+def _set_thread_name(name: str) -> None:
+    """Name this thread for tools that list threads (on Linux)."""
+    if THREAD.exists():
+        THREAD.write_bytes(name.encode()[:15])
+
+
+def _get_thread_name() -> str:
+    """The name of this thread for such tools."""
+    return THREAD.read_text().removesuffix("\n") if THREAD.exists() else ""
 
 
 init_reductions()

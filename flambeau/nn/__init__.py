@@ -80,8 +80,8 @@ FAMILIES = {
 HOME = {name: family for family, names in FAMILIES.items() for name in names.split()}
 SUBMODULES = frozenset(
     (
-        "attention", "common_types", "functional", "grad", "init", "modules", "parallel",
-        "parameter", "utils",
+        "_reduction", "attention", "common_types", "functional", "grad", "init", "modules",
+        "parallel", "parameter", "utils",
     )
 )  # fmt: skip
 FACTORY_KEYS = frozenset(("device", "dtype", "memory_format"))

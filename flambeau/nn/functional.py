@@ -30,6 +30,10 @@ def _find(name: str) -> Callable[..., Any] | None:
 def __getattr__(name: str) -> Any:
     if name == "grad":  # the gradients of convolutions, which torch has here too
         return importlib.import_module("flambeau.nn.grad")
+    if name == "_Reduction":
+        return importlib.import_module("flambeau.nn._reduction")
+    if name == "_mha_shape_check":
+        return importlib.import_module("flambeau._ops.attention.heads").is_batched
     found = _find(name)
     if found is None:
         return missing(__name__, name)

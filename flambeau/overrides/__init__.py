@@ -36,6 +36,17 @@ __all__ = [
 overriding.begin()
 
 
+def _get_current_function_mode() -> Any:
+    """The innermost mode with `__torch_function__` that is on, or None."""
+    modes_on = modes.stacks.function_modes
+    return modes_on[-1] if modes_on else None
+
+
+def _get_current_function_mode_stack() -> list[Any]:
+    """The modes with `__torch_function__` that are on, the outermost first."""
+    return list(modes.stacks.function_modes)
+
+
 def __getattr__(name: str) -> Any:
     return missing(__name__, name)
 

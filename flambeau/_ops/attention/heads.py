@@ -19,8 +19,8 @@ from flambeau._ops.table.op import composite
 # ---- checks, which torch makes by assertions
 
 
-def _is_batched(query: Any, key: Any, value: Any, padding: Any | None, mask: Any | None,
-                heads: int) -> bool:  # fmt: skip
+def is_batched(query: Any, key: Any, value: Any, key_padding_mask: Any | None,
+               attn_mask: Any | None, num_heads: int) -> bool:  # fmt: skip
     """Whether the inputs are batched; an error where the others do not go with the query."""
     rank = query.dim()
     if rank != 2 and rank != 3:
@@ -33,13 +33,13 @@ def _is_batched(query: Any, key: Any, value: Any, padding: Any | None, mask: Any
             f"{start} `key` and `value` to be {rank}-D but found {key.dim()}-D and {value.dim()}-D "
             "tensors respectively"
         )
-    if padding is not None and padding.dim() != rank - 1:
+    if key_padding_mask is not None and key_padding_mask.dim() != rank - 1:
         raise AssertionError(
-            f"{start} `key_padding_mask` to be `None` or {rank - 1}-D but found {padding.dim()}-D "
-            "tensor instead"
+            f"{start} `key_padding_mask` to be `None` or {rank - 1}-D but found "
+            f"{key_padding_mask.dim()}-D tensor instead"
         )
-    if mask is not None:
-        _check_mask_rank(mask, start, rank, [heads, query.shape[0], key.shape[0]])
+    if attn_mask is not None:
+        _check_mask_rank(attn_mask, start, rank, [num_heads, query.shape[0], key.shape[0]])
     return rank == 3
 
 
@@ -263,7 +263,7 @@ def multi_head_attention_forward(
     >>> result.shape, weights.shape
     (torch.Size([5, 1, 8]), torch.Size([1, 5, 5]))
     """
-    batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         same_kv, same_qk = key is value, query is key
         query = query.unsqueeze(1)

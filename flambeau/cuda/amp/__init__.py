@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from flambeau._core.dtype import float16
@@ -20,5 +21,10 @@ autocast = autocast_for("cuda", float16)
 GradScaler = grad_scaler_for("cuda")
 
 
+FILES = ("autocast_mode", "common", "grad_scaler")
+
+
 def __getattr__(name: str) -> Any:
+    if name in FILES:  # PyTorch's import makes them known, too
+        return importlib.import_module(f"{__name__}.{name}")
     return missing(__name__, name)

@@ -1,4 +1,4 @@
-"""`torch.cuda.amp.autocast_mode`: where some programs import its names from."""
+"""`torch.cuda.amp.autocast_mode`: the old names of `torch.amp.autocast`."""
 
 from flambeau.cuda.amp import autocast, custom_bwd, custom_fwd
 

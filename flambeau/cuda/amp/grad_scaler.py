@@ -1,4 +1,4 @@
-"""`torch.cuda.amp.grad_scaler`: where some programs import its names from."""
+"""`torch.cuda.amp.grad_scaler`: the old name of `torch.amp.GradScaler`."""
 
 from flambeau.cuda.amp import GradScaler
 

@@ -1,1 +1,1 @@
-"""`torch.distributed.algorithms`: communication hooks."""
+"""`torch.distributed.algorithms`: communication hooks, joins, checkpointed modules."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.distributed.absent import below
+from flambeau.distributed.device_mesh import DeviceMesh
 from flambeau.distributed.placements import Partial, Placement, Replicate, Shard
 from flambeau.distributed.tensor.distributing import (
     distribute_module,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau.distributions import constraints
 from flambeau.distributions.transforms.base import Transform, _InverseTransform
 from flambeau.distributions.transforms.matrices import (
     CorrCholeskyTransform,

@@ -17,7 +17,13 @@ from typing import NoReturn
 
 from flambeau._core.missing import missing
 from flambeau._tensor.tensor import Tensor
-from flambeau.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
+from flambeau.optim.lr_scheduler.base import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    _enable_get_lr_call,
+    _LRScheduler,
+    _warn_get_lr_called_within_step,
+)
 from flambeau.optim.lr_scheduler.composed import ChainedScheduler, SequentialLR
 from flambeau.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from flambeau.optim.lr_scheduler.cycles import CyclicLR, OneCycleLR

@@ -46,6 +46,26 @@ NO_INITIAL_RATE = (
 )
 
 
+class _enable_get_lr_call:
+    """A block in which `get_lr()` of a schedule is called by the schedule itself."""
+
+    def __init__(self, o: LRScheduler) -> None:
+        self.o = o
+
+    def __enter__(self) -> _enable_get_lr_call:
+        self.o._get_lr_called_within_step = True
+        return self
+
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
+        self.o._get_lr_called_within_step = False
+
+
+def _warn_get_lr_called_within_step(lr_scheduler: LRScheduler) -> None:
+    """Say that `get_lr()` is not for programs, unless the schedule itself calls it."""
+    if not lr_scheduler._get_lr_called_within_step:
+        warnings.warn(LAST_LR_WARNING, stacklevel=2)
+
+
 class LRScheduler:
     """The base: counts epochs and writes what `get_lr()` returns into the groups.
 
@@ -130,11 +150,8 @@ class LRScheduler:
         self._set_rates(closed_form or self.get_lr)
 
     def _set_rates(self, rates_of: Callable[[], list[Rate]]) -> None:
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             rates = rates_of()
-        finally:
-            self._get_lr_called_within_step = False
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             write(group, "lr", rate)
         self._last_lr = read(self.optimizer, "lr")

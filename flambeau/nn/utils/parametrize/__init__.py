@@ -33,6 +33,11 @@ __all__ = [
     "type_before_parametrizations",
 ]
 
+_cache: dict[tuple[int, str], Any] = {}
+"""Values computed inside of `cached()`, by module and name."""
+_cache_enabled: int = 0
+"""How many `cached()` are around."""
+
 INVERSE_CHANGES = (
     "The tensor returned by parametrization.right_inverse must have the same {what} as "
     "module.{name}, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {old}\n"

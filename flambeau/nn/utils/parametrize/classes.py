@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import copyreg
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,11 +19,9 @@ ONLY_STATE_DICT = (
 )
 
 
-class _Cache:
-    """Values computed inside of `cached()`, by module and name; None outside."""
-
-    depth = 0
-    values: dict[tuple[int, str], Tensor] = {}
+def _cache() -> Any:
+    """The package, whose `_cache` and `_cache_enabled` programs set, too."""
+    return sys.modules[__package__]
 
 
 @contextmanager
@@ -38,23 +37,25 @@ def cached() -> Iterator[None]:
     ...     layer.weight is layer.weight
     True
     """
-    _Cache.depth += 1
+    state = _cache()
+    state._cache_enabled += 1
     try:
         yield
     finally:
-        _Cache.depth -= 1
-        if not _Cache.depth:
-            _Cache.values = {}
+        state._cache_enabled -= 1
+        if not state._cache_enabled:
+            state._cache = {}
 
 
 def _property(name: str) -> property:
     def get(self: Any) -> Any:
-        if not _Cache.depth:
+        state = _cache()
+        if not state._cache_enabled:
             return self.parametrizations[name]()
         key = (id(self), name)
-        if key not in _Cache.values:
-            _Cache.values[key] = self.parametrizations[name]()
-        return _Cache.values[key]
+        if key not in state._cache:
+            state._cache[key] = self.parametrizations[name]()
+        return state._cache[key]
 
     def set_original(self: Any, value: Tensor) -> None:
         self.parametrizations[name].right_inverse(value)
