@@ -36,8 +36,8 @@ print("rows sum to 1:", torch.allclose(torch.softmax(x, 1).sum(1), torch.ones(50
 # in the cache, and memory is read once and written once.
 
 traffic = {"amax": (1, 0), "x - peak": (1, 1), "exp": (1, 1), "sum": (1, 0), "/": (1, 1)}
-reads_by_hand, writes_by_hand = map(sum, zip(*traffic.values(), strict=True))
-print(f"by hand: {reads_by_hand} reads and {writes_by_hand} writes of the whole; in one kernel: 1 and 1")
+reads, writes = map(sum, zip(*traffic.values(), strict=True))
+print(f"by hand: {reads} reads and {writes} writes of the whole; in one kernel 1 and 1")
 figure, axes = plt.subplots(figsize=(8, 2.6), layout="constrained")
 left = 0
 for name, (reads, writes) in traffic.items():
