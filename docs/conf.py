@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -18,6 +19,14 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import flambeau.hook  # noqa: E402
 
 flambeau.hook.install()  # the guide says `import torch`
+
+
+def short_warning(message, category, filename, lineno, line=None) -> str:
+    """A warning as pages of the guide show it: without the folder where the site was built."""
+    return f"{Path(filename).name}:{lineno}: {category.__name__}: {message}\n"
+
+
+warnings.formatwarning = short_warning
 
 project = "flambeau"
 author = "the authors of flambeau"

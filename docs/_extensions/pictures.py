@@ -1,5 +1,6 @@
 """What phones need: pictures of the guide are links to themselves, so that a tap shows one in its
-full size, and long names may break after a dot or an underscore instead of anywhere."""
+full size, downloads have short names, so that the three stand in one row, and long names may break
+after a dot or an underscore instead of anywhere."""
 
 from __future__ import annotations
 
@@ -7,6 +8,13 @@ import re
 from typing import Any
 
 PICTURE = re.compile(r'<img src="([^"]+)"[^>]*class = "sphx-glr-single-img"/>')
+DOWNLOADS = {
+    "Download Jupyter notebook:": "Notebook:",
+    "Download Python source code:": "Script:",
+    "Download zipped:": "Both, zipped:",
+    "Download all examples in Jupyter notebooks:": "All notebooks:",
+    "Download all examples in Python source code:": "All scripts:",
+}
 NAME = re.compile(r'(<h1>|<span class="(?:doc|pre)">)([A-Za-z_]\w*(?:\.\w+)*)(?=<)')
 BREAKS = re.compile(r"(?<=[a-z0-9])([._])(?=[A-Za-z])")
 
@@ -21,9 +29,20 @@ def linked(body: str) -> str:
     return PICTURE.sub(r'<a class="picture" href="\1">\g<0></a>', body)
 
 
+def named_short(body: str) -> str:
+    """The HTML of a page, its buttons for downloads with short names."""
+    for long, short in DOWNLOADS.items():
+        words = [
+            " ".join(f'<span class="pre">{word}</span>' for word in text.split())
+            for text in (long, short)
+        ]
+        body = body.replace(words[0], words[1])
+    return body
+
+
 def link_pictures(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     if page.startswith("gallery/") and "body" in context:
-        context["body"] = linked(context["body"])
+        context["body"] = named_short(linked(context["body"]))
     if page.startswith("reference/") and "body" in context:
         context["body"] = breakable(context["body"])
 

@@ -128,5 +128,5 @@ print("steps that counted:", round((1 - weight[0].item()) / 0.1))
 
 # %%
 # **What to try next.** Take ``.float()`` away from the loss: which types does ``autocast`` choose then? Run both trainings
-# with 2,000 steps. On a machine without instructions for ``bfloat16`` the mixed training is slower: measure yours with
-# ``time.perf_counter``.
+# with 2,000 steps. On a processor without instructions for ``bfloat16`` flambeau warns, and the mixed training is slower:
+# measure yours with ``time.perf_counter``.

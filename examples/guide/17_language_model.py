@@ -7,7 +7,7 @@ A language model
 **What you need to know.** All pages before; attention is explained here.
 
 The text is one that every Python brings along: the help on its language, ``pydoc_data.topics``. The model reads characters
-and guesses the next one. A minute on one core is too short for sense, but enough for words and brackets.
+and guesses the next one. Seconds on one core are too short for sense, but enough for words and brackets.
 """
 
 import sys
@@ -32,7 +32,7 @@ print(
 # Each place asks a question (a vector), all places before it offer keys; where they fit, the value of that place is taken
 # over. ``is_causal=True`` keeps the future out of sight: else guessing the next letter would be copying.
 
-WIDTH, HEADS, LENGTH = 64, 4, 32
+WIDTH, HEADS, LENGTH = 64, 4, 24
 
 
 class Block(nn.Module):
@@ -84,12 +84,12 @@ def progress(done, total, loss):
         print(f"\r{done}/{total} steps, loss {loss:.2f}", end=end, file=sys.stderr, flush=True)
 
 
-steps = 260
+steps = 180
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
 schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=steps)
 losses = []
 for step in range(steps):
-    starts = torch.randint(len(data) - LENGTH - 1, (16,))
+    starts = torch.randint(len(data) - LENGTH - 1, (12,))
     pieces = data[starts[:, None] + torch.arange(LENGTH + 1)]
     scores = model(pieces[:, :-1])
     loss = nn.functional.cross_entropy(scores.flatten(0, 1), pieces[:, 1:].flatten())

@@ -17,7 +17,20 @@ __all__ = ["Categorical"]
 
 
 class Categorical(ProbsOrLogits):
-    """An index, with probabilities (or logits) in the last dim; they need not be normalised."""
+    """An index, with probabilities (or logits) in the last dim; they need not be normalised.
+
+    probs: numbers of 0 and more, of shape (..., K).
+    logits: their logarithms, up to a constant, instead of `probs`.
+
+    Samples are int64 from 0 to K - 1, of shape sample_shape + (...,).
+
+    >>> import flambeau as torch
+    >>> drawn = torch.distributions.Categorical(torch.tensor([1.0, 1.0, 2.0]))
+    >>> drawn.probs
+    tensor([0.2500, 0.2500, 0.5000])
+    >>> drawn.sample((4,)).shape, drawn.log_prob(torch.tensor(2)).exp()
+    (torch.Size([4]), tensor(0.5000))
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True

@@ -365,7 +365,13 @@ def _convolution_row(spatial: int) -> Any:
                     dilation: Any = 1, groups: int = 1) -> Any:  # fmt: skip
         """Slide `weight` `(O, C / groups, *kernel)` over `input` `(N, C, *spatial)`, N optional.
 
-        `padding` is a number for each dim, 'valid' (none) or 'same' (the size stays).
+        bias: a number for each of the O filters.
+        stride: steps from one place to the next; one number, or one for each dim, as below.
+        padding: zeros on both sides; also 'valid' (none) or 'same' (the size stays).
+        dilation: the distance of the places that a filter reads.
+        groups: into how many parts channels are split, each with filters of its own.
+
+        A size n becomes floor((n + 2 padding - dilation (kernel - 1) - 1) / stride) + 1.
 
         >>> import flambeau as torch
         >>> torch.nn.functional.conv2d(torch.ones(1, 3, 8, 8), torch.ones(4, 3, 3, 3)).shape

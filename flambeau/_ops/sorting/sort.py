@@ -207,8 +207,13 @@ def msort(input: Any, *, out: Any = None) -> Any:
 def topk(data: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """The `k` largest (or smallest) elements along a dim, in order, and their indices.
 
+    k: how many, from 0 to the size of the dim.
+    dim: along which; the last if not given.
+    largest: whether the largest are wanted, or the smallest.
+    sorted: whether they come in order; with False no order is promised.
+
     Gives `values` and `indices` (int64), both of the shape of `input` with size `k` at `dim`.
-    NaN counts as the largest. With `sorted=False` no order is promised.
+    NaN counts as the largest. Gradients go to the elements that were taken.
 
     >>> import flambeau as torch
     >>> torch.topk(torch.tensor([1, 5, 3]), 2).values

@@ -38,6 +38,15 @@ def script(
 
     Raises:
         RuntimeError: TorchScript does not allow the program; the message shows the line.
+
+    >>> import flambeau as torch
+    >>> def total(rows, count: int):
+    ...     sum = torch.zeros(2)
+    ...     for k in range(count):
+    ...         sum = sum + rows[k]
+    ...     return sum
+    >>> torch.jit.script(total)(torch.ones(5, 2), 3)
+    tensor([3., 3.])
     """
     warn_of_age("torch.jit.script")
     if optimize is not None:

@@ -410,6 +410,12 @@ class LSTM(RNNBase):
     bidirectional=False, proj_size=0, device=None, dtype=None. With `proj_size`, h is projected to
     that size (Sak et al., 2014).
 
+    Called with an input of shape (L, N, input_size), or (N, L, input_size) with `batch_first`, and
+    perhaps a state, it gives the output of the last layer at every step, (L, N, D hidden_size)
+    where D is 2 if `bidirectional`, and the last state: h and c of shape
+    (D num_layers, N, hidden_size). Without a state it begins with zeros; N may be left out.
+    `dropout` is between layers, so that a single layer has none.
+
     >>> import flambeau as torch
     >>> out, (h, c) = torch.nn.LSTM(3, 5, num_layers=2)(torch.ones(7, 2, 3))
     >>> out.shape, h.shape, c.shape

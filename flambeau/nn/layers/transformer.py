@@ -175,7 +175,18 @@ class TransformerDecoder(Module):
 class Transformer(Module):
     """Encoder and decoder: src (S, N, E) and tgt (T, N, E) to (T, N, E).
 
-    With `batch_first` the batch dim comes first. Matrices start from `xavier_uniform_`.
+    d_model: E, the width of what goes in and comes out.
+    nhead: into how many heads attention divides E.
+    num_encoder_layers, num_decoder_layers: how many layers each of the two has.
+    dim_feedforward: the width inside of a layer, between its two linear maps.
+    dropout: the share of numbers that training sets to 0.
+    activation: "relu", "gelu" or a function, between the two linear maps.
+    custom_encoder, custom_decoder: modules to use in place of the two.
+    batch_first: shapes are (N, S, E) and (N, T, E).
+    norm_first: normalise before attention and the linear maps, not after.
+
+    Matrices start from `xavier_uniform_`. Positions are not added, and nothing is masked unless
+    `tgt_mask` and its kin say so: `generate_square_subsequent_mask` hides later steps.
 
     >>> import flambeau as torch
     >>> model = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)

@@ -152,6 +152,11 @@ def _positive(value: Any) -> bool:
 class WeightedRandomSampler(Sampler[int]):
     """Indices drawn with probabilities proportional to `weights`, one for each sample.
 
+    weights: numbers of 0 and more; they need not sum to 1.
+    num_samples: how many indices a pass gives, whatever the length of the dataset.
+    replacement: whether an index may come more than once in a pass.
+    generator: where the random numbers come from; the global stream if not given.
+
     Raises:
         ValueError: wrong `num_samples` or `replacement`, or weights that are no vector.
 
