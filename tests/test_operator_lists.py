@@ -54,6 +54,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("_runtime/cuda/libraries/stand_in/cudnn_operations.py", "POINTWISE"): "cuDNN's operations",
     ("_tensor/interop.py", "COMPARISONS"): "NumPy's ufuncs, and Python's operators that they are",
     ("_tensor/interop.py", "OPERATORS"): "NumPy's ufuncs, and Python's operators that they are",
+    ("_tensor/interop.py", "SIGNS"): "the same, as Python's errors write them",
     ("_tensor/numberless.py", "LOOKS"): "attributes of NumPy's arrays that look at numbers",
     ("_tensor/overriding.py", "BINARY"): "Python's operators",
     (

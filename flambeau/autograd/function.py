@@ -207,7 +207,8 @@ class CustomNode(Node):
             raise RuntimeError(f"expected Variable or None (got {type(part).__name__})")
         if isinstance(part, SparseTensor) or self.input_metas[index] is None:
             return part
-        return fitted(part, *self.input_metas[index], name, index)
+        shape, dtype = self.input_metas[index]
+        return fitted(part, shape, dtype, name, index)
 
 
 def _backward_of(function: type[Function]) -> Callable[..., Any]:

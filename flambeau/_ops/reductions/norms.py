@@ -444,4 +444,5 @@ def _joined_type(first: np.ndarray, second: np.ndarray) -> dt.dtype:
     types = [dt.from_numpy_dtype(array.dtype) for array in (first, second)]
     if bool(first.ndim) == bool(second.ndim):
         return promote_types(*types)
-    return combine(*(types if first.ndim else reversed(types)), None)
+    whole, single = types if first.ndim else reversed(types)
+    return combine(whole, single, None)

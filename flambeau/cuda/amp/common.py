@@ -1,5 +1,5 @@
 """`torch.cuda.amp.common`: whether mixed precision can be."""
 
-from flambeau.amp.old_names import amp_definitely_not_available
+from flambeau.cuda.amp import amp_definitely_not_available
 
 __all__ = ["amp_definitely_not_available"]
