@@ -357,6 +357,22 @@ def test_tolerances_of_least_squares(driver: str, rcond: float) -> None:
     compare(scenario)
 
 
+@pytest.mark.parametrize("zeros", ["first column", "last column", "row", "all", "second matrix"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_least_squares_of_matrices_without_full_rank(zeros: str, wide: bool) -> None:
+    """By QR; what is not exactly 0 on the triangle's diagonal is not noticed."""
+
+    def scenario(t: Any) -> Any:
+        a = matrices(t, (2, 5, 3), False).clone()
+        part = {"first column": a[..., 0], "last column": a[..., 2], "row": a[:, 1], "all": a,
+                "second matrix": a[1, :, 1]}[zeros]  # fmt: skip
+        part.zero_()
+        a = a.mT if wide else a
+        return attempt(lambda: t.linalg.lstsq(a, a[..., :2] + 1, driver="gels").solution)
+
+    compare(scenario)
+
+
 VALUES = {
     "svd": lambda t, x: t.linalg.svd(x)[1],
     "thin svd": lambda t, x: t.linalg.svd(x, full_matrices=False)[1],

@@ -238,6 +238,10 @@ class LeastSquares:
     singular_values: Array
 
 
+_NOT_OF_FULL_RANK = (
+    "The least squares solution could not be computed because the input matrix does not have full "
+    "rank (error code: {info})."
+)
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
@@ -306,12 +310,25 @@ def _check_lstsq(a: Array, b: Array, driver: str) -> None:
 
 
 def _solve_by_qr(a: Array, b: Array) -> Array:
-    rows, columns = a.shape[-2:]
-    if rows >= columns:
-        factor, upper = np.linalg.qr(a)
-        return substitute(upper, adjoint(factor) @ b, upper=True)
-    factor, upper = np.linalg.qr(adjoint(a))
-    return factor @ substitute(adjoint(upper), b, upper=False)
+    is_tall = a.shape[-2] >= a.shape[-1]
+    factor, upper = np.linalg.qr(a if is_tall else adjoint(a))
+    solved = _regular(upper, ~a.any((-2, -1)))
+    if is_tall:
+        found = substitute(upper + solved, adjoint(factor) @ b, upper=True)
+    else:
+        found = factor @ substitute(adjoint(upper) + solved, b, upper=False)
+    return np.where(solved.any((-2, -1), keepdims=True), 0, found) if solved.any() else found
+
+
+def _regular(upper: Array, is_nothing: Array) -> Array:
+    """What makes the triangles of zeros, whose solution is 0, regular.
+
+    Raises LinAlgError where another one has a 0 on its diagonal.
+    """
+    zeros = np.diagonal(upper, axis1=-2, axis2=-1) == 0
+    first = np.where(zeros.any(-1) & ~is_nothing, zeros.argmax(-1) + 1, 0) if zeros.size else zeros
+    raise_first_failure(np.asarray(first), "torch.linalg.lstsq", _NOT_OF_FULL_RANK)
+    return np.eye(upper.shape[-1], dtype=upper.dtype) * is_nothing[..., None, None]
 
 
 def _solve_by_svd(a: Array, b: Array, rcond: float | None) -> tuple[Array, Array, Array]:
