@@ -122,7 +122,14 @@ add_primitive("round_to", _round_to)
            promote="tensors", label="round_cpu", backward=ROUNDED,
            node="RoundBackward1")  # fmt: skip
 def round_decimals(self: Any, decimals: Any) -> Any:
-    """Round to a number of decimal places; negative places round to tens, hundreds, ..."""
+    """Round to a number of decimal places; negative places round to tens, hundreds, ...
+
+    The gradient is 0, as that of all roundings.
+
+    >>> import flambeau as torch
+    >>> torch.round(torch.tensor([1.234, 56.78]), decimals=1)
+    tensor([ 1.2000, 56.8000])
+    """
     return E.round_to(self, decimals)
 
 

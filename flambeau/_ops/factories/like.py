@@ -220,7 +220,12 @@ def full_like(
 def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
               layout: Any = None, pin_memory: bool = False,
               requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Zeros of a shape, with the type of this tensor.
+    """Zeros of a shape, with the type of this tensor, on its device.
+
+    size: ints one by one, or a list or tuple of them.
+    dtype, device: others than this tensor's.
+    requires_grad: whether the result is a leaf that gradients are kept for; this tensor's history
+        has no part in it.
 
     >>> import flambeau as torch
     >>> torch.ones(1, dtype=torch.int32).new_zeros(2)

@@ -468,6 +468,14 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
            stride: Any = 1) -> Any:  # fmt: skip
     """Every sliding block of images `(N, C, H, W)` as a column of `(N, C * kernel, blocks)`.
 
+    kernel_size: height and width of a block; `kernel` above is their product. An int is both.
+    dilation: the distance of the places that a block reads.
+    padding: zeros added on both sides.
+    stride: steps from one block to the next.
+
+    Blocks are counted along rows first. A convolution is a product with these columns; `fold` adds
+    them up again where they were read. Also without a batch, (C, H, W) to (C * kernel, blocks).
+
     >>> import flambeau as torch
     >>> torch.nn.functional.unfold(torch.ones(1, 3, 4, 4), 2).shape
     torch.Size([1, 12, 9])

@@ -253,6 +253,10 @@ def _wrapped(indices: Tensor, size: int) -> Tensor:
 def masked_select(data: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """The elements where a mask is True, in row-major order; both broadcast.
 
+    Gives a vector, in new memory, as long as the mask has True: `where` and `masked_fill` keep the
+    shape. Gradients go to the elements that were taken, 0 to the others. Raises RuntimeError for a
+    mask that is not of bools.
+
     >>> import flambeau as torch
     >>> torch.masked_select(torch.arange(4), torch.tensor([True, False, False, True]))
     tensor([0, 3])

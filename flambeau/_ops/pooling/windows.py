@@ -296,7 +296,17 @@ def _functional_max_pool(spatial: int) -> None:
                  return_indices: bool = False) -> Any:  # fmt: skip
         """The largest value of every window; with `return_indices` its position too.
 
-        Positions count the elements of the flattened spatial dims of each image and channel.
+        Shapes (N, C, *spatial) or (C, *spatial). Sizes are one int, or one for each spatial dim.
+
+        kernel_size: how many places a window spans.
+        stride: steps from one window to the next; `kernel_size` by default.
+        padding: places at both ends that count as minus infinity, at most half a window.
+        dilation: the distance of the places that a window reads.
+        ceil_mode: whether a window that reaches beyond the end gives a value, too.
+
+        A size n becomes (n + 2 padding - dilation (kernel_size - 1) - 1) / stride + 1, rounded
+        down, or up with `ceil_mode`. Positions count the elements of the flattened spatial dims of
+        each image and channel: what `max_unpool` takes.
 
         >>> import flambeau as torch
         >>> torch.nn.functional.max_pool2d(torch.ones(1, 1, 4, 4), 2).shape

@@ -252,7 +252,10 @@ def check_batch2(left: np.ndarray, right: np.ndarray) -> None:
     },
 )
 def dot(left: np.ndarray, right: np.ndarray) -> Any:
-    """The sum of the products of two vectors' elements.
+    """The sum of the products of two vectors' elements: two of shape (n,) give one of no dims.
+
+    Both have one type. Nothing broadcasts, unlike in `matmul`; of complex vectors none is
+    conjugated, unlike in `vdot`. Raises RuntimeError for other dims, sizes or types.
 
     >>> import flambeau as torch
     >>> torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))

@@ -290,6 +290,14 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
             pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`.
 
+    low: the least, 0 by default; high: the first that is too large.
+    size: the shape, a tuple.
+    generator: whose numbers are taken; by default those that `manual_seed` starts.
+    dtype: int64 by default; floats hold whole numbers.
+
+    All are equally likely. Raises RuntimeError where `low` is not below `high`, or where the type
+    cannot hold them.
+
     >>> import flambeau as torch
     >>> torch.randint(5, (2, 3)).dtype
     torch.int64

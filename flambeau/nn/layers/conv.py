@@ -256,7 +256,20 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Cross-correlation over (N, C_in, D, H, W) or (C_in, D, H, W).
+    """Cross-correlation over (N, C_in, D, H, W) or (C_in, D, H, W); weight (out, in / groups, kd,
+    kh, kw).
+
+    in_channels, out_channels: C_in, and how many filters there are.
+    kernel_size: how many places a filter spans: an int, or one for each dim.
+    stride: steps from one place to the next.
+    padding: what is added on both sides, or "same", or "valid" (none).
+    dilation: the distance of the places that a filter reads.
+    groups: into how many parts channels are split, each with filters of its own.
+    bias: whether a number is added for each filter.
+    padding_mode: what is added: "zeros", "reflect", "replicate" or "circular".
+
+    Gives (N, C_out, D', H', W') or (C_out, D', H', W'). A size n becomes
+    floor((n + 2·padding - dilation·(kernel_size - 1) - 1) / stride + 1).
 
     >>> import flambeau as torch
     >>> torch.nn.Conv3d(1, 2, 3)(torch.ones(1, 1, 5, 5, 5)).shape
