@@ -36,7 +36,7 @@ class Watch:
 
     __slots__ = (
         "active", "anomaly", "filled", "inference_tensors", "nodes", "overriding", "devices",
-        "partial", "results", "saving",
+        "partial", "renewed", "results", "saving",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -44,6 +44,7 @@ class Watch:
         self.devices = 0  # how much of `active` is there because of tensors on devices
         self.nodes = 0  # anomaly mode, observers, emulated devices, refitted results
         self.partial = 0  # backward passes that were asked for some gradients only
+        self.renewed = False  # whether a leaf was ever given other memory while it was known
         self.results = 0
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist
         self.anomaly = False

@@ -43,7 +43,7 @@ class Task:
         self.captured: dict[Any, Any] = {}  # edge -> its gradient
         self.captures = captures  # edge -> positions in the result of `grad`
         self.parts = parts_of(captures)
-        self.stale = has_begun_anew(captures)
+        self.stale = modes.watch.renewed and has_begun_anew(captures)
         self.needed = needed  # nodes that lead to `inputs`; None: all
         self.pending: dict[Node, Any] = {}  # node -> its gradient so far
         self.leaves: dict[Tensor, Any] = {}
@@ -179,10 +179,7 @@ def parts_of(captures: dict[Any, Any]) -> dict[Node, list[OutputNode]]:
 
 def has_begun_anew(targets: Iterable[Any]) -> bool:
     """Whether one of some edges is a leaf that was given other memory while it was known."""
-    for edge in targets:  # noqa: SIM110 -- benchmarks/op_overhead.py, "20 operators backward"
-        if isinstance(edge, Tensor) and edge._began:  # type: ignore[attr-defined]
-            return True
-    return False
+    return any(edge._began for edge in targets if isinstance(edge, Tensor))  # type: ignore[attr-defined]
 
 
 def leads_to_before(node: Node, edge: Any) -> bool:
@@ -337,7 +334,7 @@ def _fill(task: Task, leaf: Tensor, captured: dict[Any, Any] | None, create_grap
 
 def nodes_leading_to(roots: Sequence[Any], targets: Collection[Any]) -> set[Any]:
     """The nodes through which gradients reach one of the target edges."""
-    stale = has_begun_anew(targets)
+    stale = modes.watch.renewed and has_begun_anew(targets)
     order, seen = [], set()
     stack = [edge for edge in roots if isinstance(edge, Node)]
     while stack:

@@ -286,6 +286,7 @@ def begin_anew(leaf: Tensor) -> None:
     """Part a leaf that gets other memory from the graph so far: its nodes still fill `.grad`, but
     they do not lead to the leaf where its gradient is asked for."""
     leaf._began = next_sequence_number()
+    modes.watch.renewed = True
     leaf._accumulator = None
 
 
