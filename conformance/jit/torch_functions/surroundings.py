@@ -37,6 +37,12 @@ def scripting(x):
     return x * 2
 
 
+def compiling(x):
+    if torch.compiler.is_compiling() or torch.compiler.is_exporting():
+        return x
+    return x * 2
+
+
 def asserted(x):
     torch._assert(x.sum() < 100, "big")
     return x

@@ -69,9 +69,13 @@ def python_function(value: Any, where: SourceRange) -> SugaredValue | None:
     return FunctionValue(compiled_function(value)._function)
 
 
+ASKED = frozenset(("is_compiling", "is_dynamo_compiling", "is_exporting"))
+"""Questions of `torch.compiler`, which programs may ask, too."""
+
+
 def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
     """A function of flambeau's own: the body of a row, what bodies call, or an operator."""
-    if value is markers.is_tracing:
+    if value is markers.is_tracing or (place == "torch.compiler" and name in ASKED):
         return FunctionValue(row_programs.helper(value))
     if place == "torch.nn.functional" and is_functional(name):
         return operator(name)
