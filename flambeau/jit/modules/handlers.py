@@ -69,8 +69,8 @@ def python_function(value: Any, where: SourceRange) -> SugaredValue | None:
     return FunctionValue(compiled_function(value)._function)
 
 
-ASKED = frozenset(("is_compiling", "is_dynamo_compiling", "is_exporting"))
-"""Questions of `torch.compiler`, which programs may ask, too."""
+ASKED = frozenset(("is_compiling", "is_dynamo_compiling"))
+"""Questions of `torch.compiler` that programs may ask, too."""
 
 
 def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
