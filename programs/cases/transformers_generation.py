@@ -98,4 +98,4 @@ print("fill-mask", [(one["token"], one["score"]) for one in fill("t [MASK] a")])
 features = transformers.pipeline(
     "feature-extraction", model=filler.bert, tokenizer=tokenizer, device="cpu"
 )
-print("feature-extraction", [float(x) for x in torch.tensor(features("tea")[0]).sum(-1)])
+print("feature-extraction", [float(x) for x in torch.tensor(features("tea")[0]).abs().sum(-1)])
