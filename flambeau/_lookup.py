@@ -18,7 +18,7 @@ from flambeau._ops.table.twins import twin
 from flambeau._tensor.tensor import Tensor, provides
 
 MODULES = frozenset((
-    "_guards", "_functorch", "_subclasses",
+    "_guards", "_functorch", "_higher_order_ops", "_subclasses",
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "nested", "signal", "distributions", "backends", "cpu", "overrides",

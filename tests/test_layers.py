@@ -38,7 +38,7 @@ LAYERS = [
         "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo", "nested",
         "ao", "distributed",
     },
-    {"debug", "library", "_C", "_functorch", "_jit_internal", "_guards"},
+    {"debug", "library", "_C", "_functorch", "_higher_order_ops", "_jit_internal", "_guards"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
         "_environment", "_notebook", "_warmup", "hook",

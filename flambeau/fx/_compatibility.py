@@ -16,7 +16,7 @@ _MARKED_WITH_COMPATIBILITY: dict[Any, None] = {}
 def compatibility(is_backward_compatible: bool) -> Callable[[T], T]:
     """Mark a function or class, in its documentation, as one that will stay or that may change.
 
-    >>> from torch.fx._compatibility import compatibility
+    >>> from flambeau.fx._compatibility import compatibility
     >>> @compatibility(is_backward_compatible=False)
     ... def double(x):
     ...     return 2 * x

@@ -10,7 +10,7 @@ __all__ = ["get_enum", "legacy_get_enum", "legacy_get_string"]
 def get_enum(reduction: str) -> int:
     """The number of a word: none 0, mean 1, sum 2.
 
-    >>> from torch.nn import _reduction
+    >>> from flambeau.nn import _reduction
     >>> _reduction.get_enum("sum")
     2
     """

@@ -11,7 +11,7 @@ T = TypeVar("T")
 class OrderedSet(MutableSet[T], Reversible[T]):
     """A set whose elements are seen in the order in which they were added.
 
-    >>> from torch.utils._ordered_set import OrderedSet
+    >>> from flambeau.utils._ordered_set import OrderedSet
     >>> OrderedSet([3, 1, 3]) | [2]
     OrderedSet([3, 1, 2])
     """

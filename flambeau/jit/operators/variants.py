@@ -29,3 +29,9 @@ def random_below(self: Any, to: int, generator: Any) -> Any:
 def random_between(self: Any, start: int, to: int | None, generator: Any) -> Any:
     """Integers between two bounds; without an upper one, as large as the type allows."""
     return self.random_(start, to, generator=generator)
+
+
+@implements("repeat_interleave.Tensor")
+def repeat_places(repeats: Any, output_size: int | None) -> Any:
+    """Position 0 so many times, then position 1, ..."""
+    return get("repeat_interleave")(repeats, output_size=output_size)

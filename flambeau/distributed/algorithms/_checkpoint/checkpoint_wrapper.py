@@ -24,7 +24,7 @@ _CHECKPOINT_PREFIX = _CHECKPOINT_WRAPPED_MODULE + "."
 class CheckpointImpl(Enum):
     """The two kinds of `torch.utils.checkpoint.checkpoint`.
 
-    >>> from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl
+    >>> from flambeau.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl
     >>> [kind.name for kind in CheckpointImpl]
     ['REENTRANT', 'NO_REENTRANT']
     """
@@ -137,8 +137,8 @@ def checkpoint_wrapper(
 ) -> Module:
     """Wrap a module, so that backward computes its results between again.
 
-    >>> import torch
-    >>> from torch.distributed.algorithms._checkpoint import checkpoint_wrapper as wrappers
+    >>> import flambeau as torch
+    >>> from flambeau.distributed.algorithms._checkpoint import checkpoint_wrapper as wrappers
     >>> layer = wrappers.checkpoint_wrapper(torch.nn.Linear(2, 3))
     >>> layer(torch.ones(1, 2)).shape, list(layer.state_dict())
     (torch.Size([1, 3]), ['weight', 'bias'])
@@ -149,8 +149,8 @@ def checkpoint_wrapper(
 def offload_wrapper(module: Module) -> Module:
     """Wrap a module, so that what it saves for backward lies in the CPU's memory.
 
-    >>> import torch
-    >>> from torch.distributed.algorithms._checkpoint import checkpoint_wrapper as wrappers
+    >>> import flambeau as torch
+    >>> from flambeau.distributed.algorithms._checkpoint import checkpoint_wrapper as wrappers
     >>> wrappers.offload_wrapper(torch.nn.Linear(2, 3)).in_features
     2
     """
@@ -169,8 +169,8 @@ def apply_activation_checkpointing(
         model: is not wrapped itself. checkpoint_wrapper_fn: makes a wrapper of a module.
         auto_wrap_policy: as FSDP's, instead of `check_fn`.
 
-    >>> import torch
-    >>> from torch.distributed.algorithms._checkpoint import checkpoint_wrapper as wrappers
+    >>> import flambeau as torch
+    >>> from flambeau.distributed.algorithms._checkpoint import checkpoint_wrapper as wrappers
     >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
     >>> wrappers.apply_activation_checkpointing(
     ...     model, check_fn=lambda layer: isinstance(layer, torch.nn.Linear))

@@ -1,0 +1,14 @@
+"""`torch._higher_order_ops`: operators that take functions, where libraries import them from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._core.missing import missing
+from flambeau._higher_order_ops.associative_scan import associative_scan
+
+__all__ = ["associative_scan"]
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)
