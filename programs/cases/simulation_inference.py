@@ -42,7 +42,11 @@ print("nle", posterior.potential(theta[:2], x=seen).tolist())
 print(
     "corr",
     conditional_corrcoeff(
-        lambda t: -t.square().sum(-1), torch.tensor([[-2.0, 2.0]] * 2), torch.zeros(1, 2)
+        torch.distributions.MultivariateNormal(
+            torch.zeros(2), torch.tensor([[1.0, 0.5], [0.5, 1.0]])
+        ),
+        torch.tensor([[-2.0, 2.0]] * 2),
+        torch.zeros(1, 2),
     )
     .flatten()
     .tolist(),
