@@ -172,6 +172,6 @@ def _entry(module: ModuleType, name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "tqdm":  # programs take it from here
+    if name == "tqdm" and importlib.util.find_spec("tqdm"):  # programs take it from here
         return importlib.import_module("tqdm").tqdm
     return missing(__name__, name)
