@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from flambeau._core import modes
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.tensor import Tensor, constructors
+from flambeau.autograd.grad_mode import set_grad_enabled
 from flambeau.autograd.graph import SavedResult
 
 NO_OUT = (
@@ -53,7 +54,8 @@ class Level:
         whole = None if base is None or base._tangents is None else base._tangents.get(self)
         if whole is None:
             return None
-        view = part_of(whole, base, tensor)
+        with self.recording():
+            view = part_of(whole, base, tensor)
         self.put(tensor, view)
         return view
 
@@ -61,13 +63,18 @@ class Level:
         """Let a tensor carry a tangent, which lies in memory as the tensor does: what can be a view
         of the one can then be a view of the other."""
         if tangent is not None and not _lie_alike(tensor._data, tangent._data):
-            room = tangent.new_empty_strided(tensor._data.shape, element_strides(tensor._data))
-            tangent = room.copy_(tangent)
+            with self.recording():
+                room = tangent.new_empty_strided(tensor._data.shape, element_strides(tensor._data))
+                tangent = room.copy_(tangent)
         if tensor._tangents is None:
             tensor._tangents = {}
         tensor._tangents[self] = tangent
         tell_node(tensor)
         self.holders.append(weakref.ref(tensor))
+
+    def recording(self) -> Any:
+        """A region in which what happens to its tangents is recorded where that is asked for."""
+        return set_grad_enabled(True) if self.is_recorded else nullcontext()
 
     def knows(self, tensor: Tensor) -> bool:
         """Whether a tensor has to do with this level."""
@@ -80,6 +87,10 @@ class Level:
     def overwrite(self, tensor: Any, tangent: Any) -> None:
         """What an in-place operator has made of a tangent: all that shares its memory sees it.
         None stands for zeros."""
+        with self.recording():
+            self._overwritten(tensor, tangent)
+
+    def _overwritten(self, tensor: Any, tangent: Any) -> None:
         have: Any = self.tangent(tensor)
         if have is None and tangent is None:
             return
@@ -199,7 +210,7 @@ def overwrite(target: Tensor, source: Tensor | None) -> None:
     """A tensor was overwritten with another one, cast and broadcast, or with constants."""
     for level in modes.stacks.levels:
         tangent = None if source is None else level.tangent(source)
-        with level.apart():
+        with level.apart(), level.recording():
             level.overwrite(target, _cast(tangent, target))
 
 

@@ -51,7 +51,8 @@ def _carried(level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any,
     with level.apart():
         before = values if functional else (values[0].clone(), *values[1:])
         if not functional:
-            _hand_over(level, values[0], before[0])
+            with set_grad_enabled(level.is_recorded or bool(modes.grad.enabled)):
+                _hand_over(level, values[0], before[0])
         result = dispatch.watched(op, plain, values, functional)
         call = Call(level, op, plain, before, result, functional)
         with set_grad_enabled(level.is_recorded or bool(modes.grad.enabled)):
