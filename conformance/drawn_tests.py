@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 import pytest
 
 from conformance.jit.generated.__main__ import report
 from conformance.jit.generated.workers import Plan, Total, run
+from tests.random_seeds import token
 
 WORKERS = int(os.environ.get("FLAMBEAU_GENERATED_WORKERS", "1"))
 
@@ -22,7 +22,7 @@ def kept(test: str) -> list[Path]:
 def new_ones(what: str, seconds: float, judge: str, foreign: tuple[str, ...],
              capsys: pytest.CaptureFixture[str]) -> tuple[Total, str]:  # fmt: skip
     """Draw and compare as many programs as there is time for; what came of it, and the seed."""
-    seed = secrets.token_hex(4)
+    seed = token(what)
     with capsys.disabled():
         print(f"\ngenerated {what}: seed {seed}")
         plan = Plan(seed, minutes=seconds / 60, workers=WORKERS, judge=judge, foreign=foreign)

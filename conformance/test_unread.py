@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import secrets
 
 import pytest
 
@@ -12,6 +11,7 @@ from conformance.unread import reasons
 from conformance.unread.effects import Finding, findings, told_apart
 from conformance.unread.programs import PROGRAMS
 from conformance.unread.reading import unread
+from tests.random_seeds import token
 
 DRAWN = 6
 """How many functions are called in drawn ways, others in every run."""
@@ -54,7 +54,7 @@ def test_what_has_no_effect_is_found() -> None:
 def test_drawn_calls() -> None:
     """What our code never tells apart, but for one: a parameter may act in calls that were not
     drawn. Calls in which it tells too little are for `conformance.calls`."""
-    seed = secrets.token_hex(4)
+    seed = token("calls")
     print(f"seed {seed}")
     drawn = random.Random(seed).sample(targets(), DRAWN)
     found = [finding for target in drawn for finding in findings(target, seed)]

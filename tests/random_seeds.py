@@ -88,6 +88,11 @@ def generator(*what: Any) -> random.Random:
     return random.Random(repr((Run.seed, *what)))
 
 
+def token(*what: Any) -> str:
+    """The same as a word, for those who make their own generators of it."""
+    return f"{generator(*what).getrandbits(32):08x}"
+
+
 def some(what: str, cases: Sequence[Case], count: int) -> list[Case]:
     """So many cases, in their order, where samples are asked for; else all of them. They may become
     parameters: workers draw the same.

@@ -8,7 +8,6 @@ many processes. What was ever found is in `generated/found/`, and is run first.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ import torch as reference
 
 from flambeau.jit import optimise
 from flambeau.jit.ir.graph import Graph
+from tests.random_seeds import token
 
 from .generated import checking, comparing, keeping, programs, shrinking
 from .generated.__main__ import report
@@ -50,7 +50,7 @@ def test_what_was_found(path: Path, request: pytest.FixtureRequest) -> None:
 @pytest.mark.skipif(not SECONDS, reason="FLAMBEAU_GENERATED_SECONDS: not for how long")
 def test_new_programs(capsys: pytest.CaptureFixture[str]) -> None:
     """As many as there is time for."""
-    seed = secrets.token_hex(4)
+    seed = token("programs")
     with capsys.disabled():
         print(f"\ngenerated programs: seed {seed}")
         total = run(Plan(seed, minutes=SECONDS / 60, workers=WORKERS))
@@ -63,7 +63,7 @@ def test_new_programs(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.skipif(not SAMPLE, reason="FLAMBEAU_GENERATED_ACROSS does not say how many")
 def test_new_programs_in_pytorch() -> None:
     """A few, against PyTorch's own scripts."""
-    seed = secrets.token_hex(4)
+    seed = token("across")
     print(f"seed {seed}")
     for number in range(SAMPLE):
         case = programs.case(f"{seed}/{number}")

@@ -26,6 +26,7 @@ from flambeau.jit.optimise.leaving import Leaving
 from flambeau.jit.optimise.scans import rounds as scans
 from flambeau.jit.optimise.scans.scan import NotScanned
 from flambeau.jit.optimise.subgraphs import (
+    CALL,
     extracted,
     replace_by_call,
     runner,
@@ -193,13 +194,24 @@ def _take_row(value: Value, rows: Value, found: loops.CollectingLoop, leaves: bo
     assert node is not None
     graph = node.graph
     with graph.inserting(found.loop):
-        parts = _inserted(graph, "aten::unbind", "int", (rows, graph.constant(0)), node,
-                          T.ListType(T.TENSOR))  # fmt: skip
+        apart = graph.insert(CALL, (rows,), (T.ListType(T.TENSOR),), function=taken_apart)
+        apart.source, parts = node.source, apart.output
     with graph.inserting(node):
         row = _inserted(graph, "aten::__getitem__", "t", (parts, found.index), node, value.type)
         if leaves:
             row = _inserted(graph, "aten::clone", "", (row, graph.constant(None)), node, value.type)
     value.replace_by(row)
+
+
+def taken_apart(rows: Tensor) -> list[Tensor]:
+    """The rows by one operator, each a view like any other: where one may be written to, and what
+    is said where its memory was, is as if the loop had taken it by itself.
+    """
+    parts = list(rows.unbind())
+    for part in parts:
+        if part._creation == "multiple":
+            part._creation = ""
+    return parts
 
 
 def _inserted(graph: Graph, kind: str, overload: str, inputs: tuple[Value, ...], like: Node,

@@ -5,7 +5,6 @@ as its rounds have it, whatever the optimiser makes of them.
 from __future__ import annotations
 
 from itertools import product
-from random import Random
 
 import pytest
 
@@ -17,6 +16,7 @@ from flambeau.jit.optimise.scans.form import ScanForm
 from flambeau.jit.run.program import graph_callable
 from tests.jit.optimise.random_cells import loaded, sharing
 from tests.jit.optimise.test_scans import both
+from tests.random_seeds import generator
 
 # ruff: noqa: ANN001, ANN201
 
@@ -106,10 +106,7 @@ def test_all_subsets_of_learning_arguments(name):
     """Gradients exist where operators give them, whichever of the results are given some. `rnn` is
     tried with all subsets, others with those that are drawn.
     """
-    random = Random()
-    seed = random.randrange(10**6)
-    print("seed", seed)
-    random.seed(seed)
+    random = generator("subsets", name)
     fast, scan_, plain = both(cell_of(CELLS[name], RESULTS.get(name, "torch.stack(out), h, c")))
     chosen = [s for s in SUBSETS if "c" not in s] if name == "rnn" else random.sample(SUBSETS, 8)
     for learning in ["u", "hu", "h", *chosen]:
@@ -216,10 +213,7 @@ def test_backward_misses_what_was_written_to(name):
     same gradients if they would not.
     """
     fast, _, plain = both(cell_of(CELLS[name]))
-    random = Random()
-    seed = random.randrange(10**6)
-    print("seed", seed)
-    random.seed(seed)
+    random = generator("written", name)
     for learning in ("xhcwub", *random.sample(SUBSETS, 3)):
         for place in range(9):
             outcomes = [_after_write(function, learning, place) for function in (fast, plain)]
