@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,8 @@ from .reading import unread
 from .reasons import PAGE, reason, with_table
 
 AT_ONCE = 30
+MEMORY = 6 << 30
+"""Bytes that a process may take."""
 
 
 def by_reading() -> Iterator[tuple[str, str, str]]:
@@ -53,6 +56,7 @@ def _in_a_process(part: list[Target], seed: str) -> None:
         if status:
             print(f"died: one of {', '.join(target.path for target in part)}")
         return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))  # sizes are drawn, too
     for target in part:
         for finding in findings(target, seed):
             tell(finding)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
-from flambeau._core.device import CPU
 from flambeau._core.dtype import BY_NUMPY
 from flambeau._core.layout import contiguous_strides
 from flambeau._tensor import device_array
@@ -249,10 +248,11 @@ def _start_grad(root: Any, given: Any) -> Tensor | None:
 def _ones_for(root: Any) -> Tensor | None:
     """The gradient to start with for a tensor (or an edge) of one real element; None for what does
     not require grad, which is an error that comes later."""
-    if isinstance(root, Tensor) and not root.requires_grad:
-        return None
     if not isinstance(root, GradientEdge):
-        shape, dtype = root._data.shape, root._data.dtype
+        if not root.requires_grad:
+            return None
+        data = root._data
+        shape, dtype = data.shape, data.dtype
     elif root.ownership_token is not None:
         _, shape, dtype = root.ownership_token
     else:
@@ -262,14 +262,17 @@ def _ones_for(root: Any) -> Tensor | None:
     if dtype.kind in "cW":
         raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
                            f"got {BY_NUMPY[dtype]}")  # fmt: skip
-    if isinstance(root, Tensor) and hasattr(type(root), "__torch_dispatch__"):
+    if isinstance(root, GradientEdge):
+        return wrap(np.ones(shape, dtype))
+    if hasattr(root.__class__, "__torch_dispatch__"):
         return constructors["ones_of_class"](root)  # type: ignore[no-any-return]
-    place = root.device if isinstance(root, Tensor) else CPU
+    if data.__class__ is np.ndarray:
+        return wrap(np.ones(shape, dtype))
+    place = root.device
     if place.type == "cuda":
         strides = contiguous_strides(shape)
         return wrap(device_array.filled(shape, strides, dtype, place.index, 1))
-    ones = wrap(np.ones(shape, dtype))
-    return on_device_of(ones, root) if isinstance(root, Tensor) else ones
+    return on_device_of(wrap(np.ones(shape, dtype)), root)
 
 
 def _of_dtype(given: Tensor, want: Any) -> Tensor:

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any
 
 from flambeau._core import modes
@@ -335,23 +336,17 @@ def _fill(task: Task, leaf: Tensor, captured: dict[Any, Any] | None, create_grap
 def nodes_leading_to(roots: Sequence[Any], targets: Collection[Any]) -> set[Any]:
     """The nodes through which gradients reach one of the target edges."""
     stale = modes.watch.renewed and has_begun_anew(targets)
-    order, seen = [], set()
-    stack = [edge for edge in roots if isinstance(edge, Node)]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        order.append(node)
+    order = [edge for edge in dict.fromkeys(roots) if isinstance(edge, Node)]
+    seen = set(order)
+    for node in order:  # which grows meanwhile
         for edge in node.edges:
-            if isinstance(edge, Node) and edge not in seen:
-                stack.append(edge)
+            if edge not in seen and isinstance(edge, Node):
+                seen.add(edge)
+                order.append(edge)
     needed: set[Any] = set()
-    for node in sorted(order, key=lambda n: n.sequence_number):
-        for edge in node.edges:
-            if edge is None or not (edge in needed or edge in targets):
-                continue
-            if not (stale and leads_to_before(node, edge)):
+    for node in sorted(order, key=attrgetter("sequence_number")):
+        for edge in edges_now(node) if stale else node.edges:
+            if (edge in needed or edge in targets) and edge is not None:
                 needed.add(node)
                 break
     return needed

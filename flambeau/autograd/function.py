@@ -183,10 +183,9 @@ class CustomNode(Node):
 
     def _checked(self, returned: tuple[Any, ...]) -> tuple[Any, ...]:
         """One gradient per tensor input, of a shape that fits."""
-        name = f"{self.function.__name__}Backward"
-        count = len(self.positions)
-        extra = returned[count:]
-        if len(returned) < count or any(part is not None for part in extra):
+        name, count = self.title, len(self.positions)
+        fits = len(returned) == count
+        if not fits and (len(returned) < count or any(p is not None for p in returned[count:])):
             raise RuntimeError(f"function {name} returned an incorrect number of gradients "
                                f"(expected {count}, got {len(returned)})")  # fmt: skip
         found: list[Any] = []
@@ -321,13 +320,13 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         node = cls._node_class()
         node.hooks, node.saved, node.versions = None, (), ()
         tensors = [a for a in args if isinstance(a, Tensor)]
-        recording = bool(modes.grad.enabled) and any(t.requires_grad for t in tensors)
-        node.positions = tuple(isinstance(a, Tensor) for a in args)
-        needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        node.positions = tuple([isinstance(a, Tensor) for a in args])
+        needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        recording = bool(modes.grad.enabled) and True in needs_input_grad
         context = node.context = Context(node, needs_input_grad)
-        node.edges = tuple(edge_of(t) for t in tensors) if recording else ()
+        node.edges = tuple([edge_of(t) for t in tensors]) if recording else ()
         node.sequence_number = next_sequence_number()
-        node.input_metas = tuple(_meta(t) for t in tensors)
+        node.input_metas = tuple([_meta(t) for t in tensors])
         if modes.watch.anomaly:
             note(node, 1)
         output = _run(cls, context, args, kwargs)
@@ -400,8 +399,8 @@ def _check_marks(dirty: tuple[Any, ...], inputs: list[Tensor], outputs: list[Any
 
 def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool) -> Tensor:
     """An output as a tensor of its own: an input returned as it is becomes a view of itself."""
-    dirty = any(result is t for t in node.context._dirty)
-    if dirty:
+    dirty = node.context._dirty
+    if dirty and any(result is t for t in dirty):
         bump(result)
         if recording:
             _check_dirty(result)
@@ -443,7 +442,8 @@ def _has_gradient(context: Context, result: Any) -> bool:
     """Whether an output, as `forward` returned it, is one that gradients flow from."""
     if not isinstance(result, Tensor) or result._data.dtype.kind not in "fcVW":
         return False
-    return not any(result is t for t in context._non_differentiable)
+    constant = context._non_differentiable
+    return not (constant and any(result is t for t in constant))
 
 
 def _link(node: CustomNode, outputs: list[Any], differ: list[bool]) -> None:
