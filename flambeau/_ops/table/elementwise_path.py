@@ -95,10 +95,6 @@ class Path:
 
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""
-        if modes.watch.devices and modes.watch.devices == modes.watch.active and out is None:
-            result = self.quick(values)
-            if result is not NotImplemented:
-                return result
         if Bits.exist:
             found = among(values)
             if found:
@@ -107,6 +103,10 @@ class Path:
                 return result if out is None else outputs.write_out(self.op, out, result, values)
         try:
             if modes.watch.active:
+                if modes.watch.devices == modes.watch.active and out is None:
+                    result = self.quick(values)
+                    if result is not NotImplemented:
+                        return result
                 result = dispatch.watched(
                     self.op, self.unwatched(self.name, self.plain), values, out is None or None
                 )
