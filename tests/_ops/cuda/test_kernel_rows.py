@@ -26,7 +26,7 @@ def names() -> list[str]:
     return [name for name in found if name not in HELPERS and name[0] != "_"]
 
 
-TESTED = some("kernel rows", names(), 10)
+TESTED = some("kernel rows", names(), 5)
 
 
 @cache
