@@ -214,3 +214,64 @@ def test_gradients_of_scattering_into_memory(start: int) -> None:
     assert flambeau.autograd.gradgradcheck(scatter, (x, written))
     with pytest.raises(RuntimeError, match="only supported for contiguous inputs"):
         scatter(x.reshape(2, 4).t(), written)
+
+
+def base(lib: Any, kind: int) -> Any:
+    """A tensor that owns its memory; `kind`: in which order, and of what."""
+    if kind == 0:
+        return lib.arange(24.0).reshape(4, 6)
+    if kind == 1:
+        return lib.arange(48.0).reshape(2, 3, 2, 4).to(memory_format=lib.channels_last)
+    return lib.arange(24.0, requires_grad=True).reshape(3, 4, 2)
+
+
+def without_elements(rng: random.Random, ndim: int) -> Callable[[Any, Any], Any]:
+    """A view in which one dim has the size 0."""
+    dim, start = rng.randrange(ndim), rng.randrange(3)
+    before = (slice(None),) * dim
+    return rng.choice(
+        [
+            lambda lib, x: x[(*before, slice(start, start))],
+            lambda lib, x: x[(*before, slice(start, 0, 2))],
+            lambda lib, x: x.narrow(dim, start, 0),
+            lambda lib, x: x.split([x.shape[dim] - 1, 0, 1], dim)[1],
+            lambda lib, x: x.tensor_split([1, 1], dim)[1],
+        ]
+    )
+
+
+LATER: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda lib, x: x.transpose(0, -1),
+    lambda lib, x: x[1:1],
+    lambda lib, x: x[..., 1:],
+    lambda lib, x: x.unsqueeze(1),
+    lambda lib, x: x.diagonal(1),
+    lambda lib, x: x.detach().view(lib.int16),
+    lambda lib, x: lib.view_as_complex(x),
+    lambda lib, x: lib.view_as_complex(x).imag,
+    lambda lib, x: x.expand(2, *x.shape),
+)
+
+
+def test_views_without_elements_know_their_place() -> None:
+    """Where they start in the storage, and what `as_strided` shows from there."""
+    rng = generator("empty views")
+    for _ in range(300):
+        kind = rng.randrange(3)
+        cut = without_elements(rng, base(torch, kind).dim())
+        changes = [rng.choice(LATER) for _ in range(rng.randrange(3))]
+        seen = []
+        for lib in (torch, flambeau):
+            try:
+                view = cut(lib, base(lib, kind))
+                for change in changes:
+                    view = change(lib, view)
+            except (RuntimeError, IndexError) as error:
+                seen.append(type(error).__name__)
+                continue
+            place = view.storage_offset()
+            if place * view.element_size() >= view.untyped_storage().nbytes():
+                place = 0  # memory ends there
+            shown = view.as_strided((1,), (1,)).detach() if place else place
+            seen.append((tuple(view.shape), view.stride(), place, str(shown).split(", grad")[0]))
+        assert seen[0] == seen[1]

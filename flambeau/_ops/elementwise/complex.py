@@ -16,6 +16,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import InAten, composite, pointwise, view
 from flambeau._ops.table.outputs import FOUND
 from flambeau._ops.table.scalars import scalar_array
+from flambeau._ops.views.geometry import without_elements
 from flambeau._runtime.cpu import address, over, owner_of
 from flambeau._tensor.bits import BitTensor, among, method_of_bits
 from flambeau._tensor.tensor import Tensor, method
@@ -155,7 +156,9 @@ def view_as_reals(data: np.ndarray) -> np.ndarray:
 def _reinterpreted(data: np.ndarray, like: np.ndarray, shape: Any, strides: Any) -> np.ndarray:
     """An array of another type over the same memory."""
     owner = owner_of(data)
-    if not owner.flags.c_contiguous or not owner.size or not data.size:
+    if not data.size:
+        return without_elements(data, shape, strides, element=like.dtype)
+    if not owner.flags.c_contiguous:
         return np.lib.stride_tricks.as_strided(like, shape, strides)
     start = address(data) - address(owner)
     return over(owner, shape, like.dtype, start, strides)  # type: ignore[no-any-return]
@@ -181,7 +184,7 @@ def view_as_complex(data: np.ndarray) -> np.ndarray:
 def _complex_view(data: np.ndarray, wanted: Any, like: np.ndarray) -> np.ndarray:
     owner = owner_of(data)
     if not data.size:
-        return np.empty(data.shape[:-1], wanted)
+        return without_elements(data, data.shape[:-1], data.strides[:-1], element=wanted)
     if owner.flags.c_contiguous:
         start = address(data) - address(owner)
         return over(owner, data.shape[:-1], wanted, start, data.strides[:-1])  # type: ignore[no-any-return]

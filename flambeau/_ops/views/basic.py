@@ -15,7 +15,7 @@ from flambeau._ops.table.dims import infer_size, wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite, view
 from flambeau._ops.views import geometry
-from flambeau._ops.views.geometry import steps_of, strided, view_strides
+from flambeau._ops.views.geometry import at_position, steps_of, strided, view_strides
 from flambeau._runtime.cpu import address, over, owner_of
 from flambeau._tensor.bits import BitTensor, method_of_bits
 
@@ -67,10 +67,14 @@ def slice_(data: np.ndarray, dim: int, start: int | None, end: int | None,
         raise RuntimeError("slice step must be positive")
     dim = wrap_dim(dim, data.ndim)
     part = data[(slice(None),) * dim + (slice(start, end, step),)]
-    if step == 1 or part.shape[dim] > 1:
+    length = part.shape[dim]
+    if length > 1 or (length and step == 1):
         return part
     # A slice of at most one element keeps its stride, as in torch; NumPy may drop the step.
     strides = (*data.strides[:dim], data.strides[dim] * step, *data.strides[dim + 1 :])
+    if not length:
+        first = slice(start, end, step).indices(data.shape[dim])[0]
+        return at_position(data, dim, first, part.shape, strides)
     return part if part.strides == strides else strided(part, part.shape, strides)
 
 
@@ -287,7 +291,7 @@ def _check_wider(data: np.ndarray, ratio: int, names: str) -> None:
 
 def _as_type(data: np.ndarray, numpy_dtype: Any, shape: Any, strides: Any) -> np.ndarray:
     if not data.size:
-        return strided(np.empty(0, numpy_dtype), shape, strides)
+        return geometry.without_elements(data, shape, strides, element=numpy_dtype)
     owner = owner_of(data)
     return over(owner, shape, numpy_dtype, address(data) - address(owner), strides)  # type: ignore[no-any-return]
 

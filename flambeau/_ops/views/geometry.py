@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def strided(data: np.ndarray, shape: Ints, strides: Ints, offset: int = 0) -> np
     """
     flags = data.flags
     if 0 in shape:
-        return _without_elements(data, shape, strides, offset)
+        return without_elements(data, shape, strides, offset)
     if flags.c_contiguous and flags.writeable and data.size and not offset:
         try:
             return over(data, shape, data.dtype, 0, strides)  # type: ignore[no-any-return]
@@ -43,21 +44,38 @@ def strided(data: np.ndarray, shape: Ints, strides: Ints, offset: int = 0) -> np
     start = address(data) - address(owner) + offset
     if not data.size or not flags.writeable:
         return _strided_by_protocol(data, shape, strides, owner, start)
-    if not owner.flags.c_contiguous:  # dense, with its dims in another order?
-        owner = owner.transpose(sorted(range(owner.ndim), key=lambda dim: -owner.strides[dim]))
-        if not owner.flags.c_contiguous:
-            return _strided_by_protocol(data, shape, strides, owner, start)
+    owner = _in_order_of_memory(owner)
+    if not owner.flags.c_contiguous:
+        return _strided_by_protocol(data, shape, strides, owner, start)
     return over(owner, shape, data.dtype, start, strides)  # type: ignore[no-any-return]
 
 
-def _without_elements(data: np.ndarray, shape: Ints, strides: Ints, offset: int) -> np.ndarray:
-    """No elements, at a place in the memory of `data`; NumPy wants that to be whole."""
-    owner = owner_of(data)
+def _in_order_of_memory(owner: np.ndarray) -> np.ndarray:
+    """Contiguous, where the array is dense with its dims in another order."""
+    if owner.flags.c_contiguous:
+        return owner
+    return owner.transpose(sorted(range(owner.ndim), key=lambda dim: -owner.strides[dim]))
+
+
+def at_position(data: np.ndarray, dim: int, start: int, shape: Ints,
+                strides: Ints) -> np.ndarray:  # fmt: skip
+    """A slice without elements, at its place: NumPy leaves one at the first element."""
+    return strided(data, shape, strides, start * data.strides[dim])
+
+
+def without_elements(data: np.ndarray, shape: Ints, strides: Ints, offset: int = 0,
+                     element: Any = None) -> np.ndarray:  # fmt: skip
+    """No elements, at a place in the memory of `data`; NumPy wants that to be whole.
+
+    They may be of another type, `element`.
+    """
+    element = data.dtype if element is None else element
+    owner = _in_order_of_memory(owner_of(data))
     start = min(max(address(data) - address(owner) + offset, 0), owner.nbytes)
     try:
-        return over(owner, shape, data.dtype, start, strides)  # type: ignore[no-any-return]
+        return over(owner, shape, element, start, strides)  # type: ignore[no-any-return]
     except ValueError:
-        return np.ndarray(shape, data.dtype, np.empty(1, data.dtype), 0, strides)
+        return np.ndarray(shape, element, np.empty(1, element), 0, strides)
 
 
 def _strided_by_protocol(data: np.ndarray, shape: Ints, strides: Ints, owner: np.ndarray,

@@ -13,6 +13,7 @@ from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, view
 from flambeau._ops.table.pointwise import wants_grad
+from flambeau._ops.views.geometry import at_position
 from flambeau._runtime.cpu import address
 from flambeau._tensor.device_array import DeviceArray
 from flambeau._tensor.tensor import Tensor, new, storage_of, wrap
@@ -88,7 +89,10 @@ def _pieces_of_sizes(data: np.ndarray, split_sizes: Sequence[int], dim: int) -> 
     before = (slice(None),) * dim
     pieces, start = [], 0
     for size in split_sizes:
-        pieces.append(data[(*before, slice(start, start + size))])
+        piece = data[(*before, slice(start, start + size))]
+        if not size:
+            piece = at_position(data, dim, start, piece.shape, data.strides)
+        pieces.append(piece)
         start += size
     return pieces
 

@@ -121,7 +121,9 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int],
     data = memory_of(input)
     itemsize = data.itemsize
     storage = storage_of(input)
-    have = (address(data) - storage.start) // itemsize if data.size else 0
+    have = (address(data) - storage.start) // itemsize
+    if not data.size and not 0 <= have <= storage.nbytes() // itemsize:
+        have = 0  # NumPy gave it memory of its own
     start = have if storage_offset is None else storage_offset
     check_bounds(size, stride, start, itemsize, storage.nbytes())
     if not data.size and 0 not in size:
