@@ -21,6 +21,7 @@ from flambeau.distributed.transport.segment import LINE, PAGE
 SLOT = 1 << 20
 """Bytes of a slot: two processes' slots stay in a cache (benchmarks/distributed.py)."""
 SPINS = 60
+"""How often a process looks before it sleeps: not while its other threads compute."""
 LOOK = 0.1
 ALIGNED = 64
 WRITTEN, READ, TEXT = 0, 64, 128
@@ -128,10 +129,10 @@ class SharedExchange(Exchange):
         """Wait until a process's counter has come to a value."""
         at = rank * LINE + counter
         words, word = self._words, at // 8
-        spins = 0
+        spins = 0 if call.aside else SPINS
         while words[word] < value:
-            if spins < SPINS:
-                spins += 1
+            if spins:
+                spins -= 1
                 futex.give_way()
                 continue
             futex.wait(self._address + at, words[word], LOOK)
