@@ -22,8 +22,8 @@ from flambeau.distributed.transport.segment import LINE, PAGE
 SLOT = 1 << 20
 """Bytes of a slot: two processes' slots stay in a cache (benchmarks/distributed.py)."""
 SPINS = 500
-"""How often a process looks before it sleeps, 30 us: not where it has threads that compute, or where
-the others need its core. It does not give way meanwhile: on a machine with much to do it would be
+"""How often a process looks before it sleeps, 30 us: not where it has threads that compute, or
+where others need its core. It does not give way meanwhile: on a machine with much to do it would be
 long before it has its next turn, and one that sleeps is run soon after it is woken."""
 LOOK = 0.1
 ALIGNED = 64
