@@ -2,6 +2,8 @@
 
     python benchmarks/distributed.py                      2 and 4 processes, 1 kB to 100 MB
     python benchmarks/distributed.py --processes 2 --kilobytes 1000
+    python benchmarks/distributed.py --training ...       DistributedDataParallel, and its options:
+                                                          see distributed_training.py
 
 Processes of the two libraries take turns, several times; the times are the shortest of a process's
 calls, of the slowest rank. The ratio is PyTorch's time over ours.
@@ -19,6 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import distributed_training
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = ("flambeau", "torch")
@@ -77,6 +81,9 @@ def main() -> None:
     if sys.argv[1:2] == ["--rank"]:
         library, rank, size, meeting, listed = sys.argv[2:]
         rank_of(library, int(rank), int(size), meeting, list(map(int, listed.split(","))))
+        return
+    if sys.argv[1:2] == ["--training"]:
+        distributed_training.main(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--processes", type=int, nargs="+", default=[2, 4])

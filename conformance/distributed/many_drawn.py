@@ -1,8 +1,10 @@
 """Random programs of collectives and groups beside PyTorch's gloo, as many as one likes.
 
     python -m conformance.distributed.many_drawn --programs 300
+    python -m conformance.distributed.many_drawn --programs 300 --first 5000 --processes 4
 
-Half of them run in 2 processes, half in 4; ten of one seed share a start of the processes.
+Half of them run in 2 processes, half in 4, if nothing else is said; ten of one seed share a start
+of the processes.
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--programs", type=int, default=300)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--processes", type=int, nargs="+", default=[2, 4], help="in turns")
     options = parser.parse_args()
     starts = -(-options.programs // SHARED)
     bad = []
     for number in range(starts):
-        seed, size = options.first + number, (2, 4)[number % 2]
+        seed = options.first + number
+        size = options.processes[number % len(options.processes)]
         begin = time.monotonic()
         try:
             compare("many", size, seed)

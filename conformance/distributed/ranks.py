@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-LIMIT = 150
-"""Seconds that the processes of one program may take."""
+LIMIT = 600
+"""Seconds after which processes that hang are ended; on a machine with much else to do, the start
+of four of them alone may take minutes."""
 ROOT = Path(__file__).parents[2]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from flambeau.distributed.errors import DistBackendError
 from flambeau.distributed.stores import Store
 from flambeau.distributed.transport.call import Exchange, Pieces, Sink, Step, new_call
 from flambeau.distributed.transport.messages import Coming, Going, Messages
@@ -49,7 +50,8 @@ class ProcessGroup:
     def step(self, name: str, detail: str, largest: int, send: Pieces, sink: Sink,
              same: bool) -> Step:  # fmt: skip
         """An exchange of bytes that begins now: see `transport.call`."""
-        call = new_call(name, detail, largest, same, self._timeout.total_seconds())
+        seconds, is_aside = self._timeout.total_seconds(), self._progress.is_here()
+        call = new_call(name, detail, largest, same, seconds, is_aside)
         return Step(call, send, sink)
 
     def exchange(self, name: str, detail: str, largest: int, send: Pieces, sink: Sink,
@@ -78,6 +80,9 @@ class ProcessGroup:
             job()
         except Exception as error:
             self._broken = error  # the processes have lost count of one another
+            raise
+        except BaseException:
+            self._broken = DistBackendError("a collective of this group was interrupted")
             raise
 
     def deadline(self, timeout: timedelta | None = None) -> float:

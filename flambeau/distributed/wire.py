@@ -20,9 +20,12 @@ from flambeau.distributed.errors import DistNetworkError
 
 LENGTH = struct.Struct("!I")
 HANDSHAKE = secret.NONCE + secret.PROOF
+SHORTEST = 0.05
+"""Seconds that a handshake has at least."""
 LARGEST = 1 << 26
 """Bytes of the largest frame of a store."""
 REFUSED = "the other side closed the connection in the handshake: is its secret another one?"
+SILENT = "the other side has not answered in the handshake in time: is it another program?"
 
 
 def pack(*parts: bytes) -> bytes:
@@ -61,14 +64,20 @@ def frame(payload: bytes) -> bytes:
     return LENGTH.pack(len(payload)) + payload
 
 
-def receive_exactly(connection: socket.socket, size: int) -> bytes:
+def receive_exactly(connection: socket.socket, size: int,
+                    deadline: float | None = None) -> bytes:  # fmt: skip
     """So many bytes.
 
+    Args:
+        deadline: when all have to be there; None: the connection's timeout is for each part.
+
     Raises:
-        DistNetworkError: the connection ended before.
+        DistNetworkError: the connection ended before. TimeoutError: they have not come in time.
     """
     parts = bytearray()
     while len(parts) < size:
+        if deadline is not None:
+            connection.settimeout(max(deadline - time.monotonic(), 0.001))
         got = connection.recv(min(size - len(parts), 1 << 20))
         if not got:
             raise DistNetworkError(
@@ -135,27 +144,11 @@ def connect(host: str, port: int, deadline: float) -> socket.socket:
         time.sleep(pause)
         pause = min(pause * 1.5, 0.25)
     try:
-        _introduce(connection)
+        _introduce(connection, max(deadline, time.monotonic() + SHORTEST))
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def accept(connection: socket.socket, timeout: float) -> None:
-    """The listener's side of the handshake, for a connection that was just accepted.
-
-    Raises:
-        DistNetworkError, OSError: the other side has no secret, or took longer than `timeout`.
-    """
-    connection.settimeout(timeout)
-    challenge = secret.nonce()
-    connection.sendall(challenge)
-    answer = receive_exactly(connection, HANDSHAKE)
-    reply = check_answer(challenge, answer)
-    if reply is None:
-        raise DistNetworkError("a process without the secret tried to connect")
-    connection.sendall(reply)
 
 
 def check_answer(challenge: bytes, answer: bytes) -> bytes | None:
@@ -194,13 +187,15 @@ def _connected(host: str, port: int, deadline: float) -> socket.socket:
     raise error
 
 
-def _introduce(connection: socket.socket) -> None:
+def _introduce(connection: socket.socket, deadline: float) -> None:
     """The caller's side of the handshake."""
     try:
-        challenge = receive_exactly(connection, secret.NONCE)
+        challenge = receive_exactly(connection, secret.NONCE, deadline)
         own = secret.nonce()
         connection.sendall(own + secret.proof(b"caller", challenge, own))
-        reply = receive_exactly(connection, secret.PROOF)
+        reply = receive_exactly(connection, secret.PROOF, deadline)
+    except TimeoutError as error:
+        raise DistNetworkError(SILENT) from error
     except (OSError, DistNetworkError) as error:
         raise DistNetworkError(REFUSED) from error
     if not secret.proves(b"listener", own, challenge, reply):

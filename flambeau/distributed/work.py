@@ -23,6 +23,7 @@ class Work:
         self._future: Future[Any] | None = None
         self._guard = threading.Lock()
         self._source = -1
+        self._progress: Progress | None = None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until it is done.
@@ -30,6 +31,8 @@ class Work:
         Raises:
             RuntimeError: it failed, or was not done in time.
         """
+        if self._progress is not None and not timeout and not self._finished.is_set():
+            self._progress.help(self)
         seconds = timeout.total_seconds() if timeout else None
         if not self._finished.wait(seconds or None):
             raise RuntimeError(f"Operation timed out! It took more than {timeout}.")
@@ -111,6 +114,7 @@ class Progress:
 
     def start(self, function: Callable[[], None], work: Work) -> None:
         """Let a communication run when those before it are done."""
+        work._progress = self
         with self._changed:
             self._unfinished += 1
             self._waiting.append((function, work))
@@ -119,17 +123,36 @@ class Progress:
                 self._thread.start()
             self._changed.notify_all()
 
+    def help(self, work: Work) -> None:
+        """Run here what waits before a work, and the work: who waits for it has nothing else to do.
+
+        It saves a thread that has to wake up. What runs in the thread already is not waited for.
+        """
+        while not work.is_completed():
+            with self._changed:
+                if not self._waiting or not self._is_ready():
+                    return
+                function, first = self._waiting.popleft()
+            self._run(function, first)
+
+    def is_here(self) -> bool:
+        """Whether the caller runs in the thread."""
+        return threading.current_thread() is self._thread
+
     def _run(self, function: Callable[[], None], work: Work) -> None:
         error: Exception | None = None
         try:
             function()
         except Exception as failed:  # it is raised where the work is waited for
             error = failed
+        except BaseException:
+            error = RuntimeError("a communication was interrupted")
+            raise
         finally:
             with self._changed:
                 self._unfinished -= 1
                 self._changed.notify_all()
-        work._finish(error)
+            work._finish(error)
 
     def _serve(self) -> None:
         while True:

@@ -156,7 +156,9 @@ MPI.COMM_WORLD.Abort(0)
 """)  # fmt: skip
     assert (tmp_path / "1.json").exists(), done.stderr
     error = json.loads((tmp_path / "1.json").read_text())["error"]
-    assert error.startswith("Timed out waiting 1000ms for all_reduce")
+    assert error == (
+        "Timed out waiting 1000ms for all_reduce operation to complete: rank 0 has not come"
+    )
 
 
 PIPELINES = """

@@ -90,3 +90,43 @@ tell([losses[0], losses[-1], model.module.weight.sum().item()])
     first, second = run(text, 2)
     assert first[2] == second[2]
     assert first[1] < 0.5 * first[0]
+
+
+@pytest.mark.parametrize("views", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_gradients_are_the_averages_to_the_bit(dtype: str, views: bool):
+    """Small gradients and large ones, also added to and not contiguous."""
+    text = f"""
+dtype, parallel = torch.{dtype}, torch.nn.parallel.DistributedDataParallel
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.some = torch.nn.ParameterList(
+            [torch.nn.Parameter(torch.ones(shape, dtype=dtype))
+             for shape in ((), (3,), (5, 7), (0, 2), (300, 500), (9, 2, 4))])
+    def forward(self, weights):
+        return sum((p.mT * w.mT if p.dim() > 1 else p * w).sum()
+                   for p, w in zip(self.some, weights))
+torch.manual_seed(RANK)
+plain, model = Model(), parallel(Model(), gradient_as_bucket_view={views}, bucket_cap_mb=0.1)
+same = []
+for step in range(4):
+    weights = [torch.randn(p.shape).to(dtype) for p in plain.some]
+    plain(weights).backward()
+    if step == 1:
+        with model.no_sync():
+            model(weights).backward()
+        continue
+    model(weights).backward()
+    for mine, averaged in zip(plain.some, model.module.some):
+        part = mine.grad / SIZE
+        dist.all_reduce(part)
+        same.append(torch.equal(part, averaged.grad))
+        mine.grad = averaged.grad.clone()
+    if step == 2:
+        plain.zero_grad()
+        model.zero_grad()
+tell(same)
+"""
+    for same in run(text, 2):
+        assert same == [True] * 18

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from flambeau._core import dtype as dt
 from flambeau._ops.table.namespace import ops
+from flambeau._runtime.cpu import address
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.versions import bump
+from flambeau.distributed.tensors import array_of
 
 FIRST = 1 << 20
 """Bytes of the first bucket: it is small, so that reducing begins early."""
 DEFAULT_MEGABYTES = 25
+LARGE = 1 << 18
+"""Bytes of a gradient from which its operators are worth their call: they may use several threads.
+What is smaller NumPy copies at once (benchmarks/distributed_training.py)."""
 
 
 class GradBucket:
@@ -23,6 +32,7 @@ class GradBucket:
         sizes = [parameter.numel() for parameter in parameters]
         first = parameters[0]
         self._buffer: Any = ops.zeros(sum(sizes), dtype=first.dtype, device=first.device)
+        self._arrays: list[np.ndarray] | None = None
         self._starts = [sum(sizes[:i]) for i in range(len(sizes))]
         self._sizes = sizes
         self._is_last = False
@@ -37,7 +47,7 @@ class GradBucket:
 
     def set_buffer(self, buffer: Tensor) -> None:
         """Take another tensor for the gradients."""
-        self._buffer = buffer
+        self._buffer, self._arrays = buffer, None
 
     def gradients(self) -> list[Tensor]:
         """A view for each parameter."""
@@ -55,6 +65,68 @@ class GradBucket:
         """The gradient of one parameter, in the parameter's shape."""
         part = self._buffer.narrow(0, self._starts[position], self._sizes[position])
         return part.view(self._parameters[position].shape)  # type: ignore[no-any-return]
+
+    def _array(self, position: int) -> np.ndarray:
+        """The memory of `view`."""
+        if self._arrays is None:
+            whole = array_of(self._buffer)
+            self._arrays = [
+                whole[start : start + size].reshape(parameter.shape)
+                for start, size, parameter in zip(
+                    self._starts, self._sizes, self._parameters, strict=True
+                )
+            ]
+        return self._arrays[position]
+
+    def _put(self, position: int, grad: Tensor, divisor: int) -> None:
+        """Take over a gradient, divided; it may lie here already. `no_grad` is for the caller."""
+        there, given = self._array(position), _memory(grad)
+        if given is None or there.nbytes >= LARGE or given.dtype != there.dtype:
+            self._put_large(position, grad, divisor)
+        elif given.dtype in dt.NUMPY_HALVES:
+            there[...] = given if divisor == 1 else given.astype(np.float32) / divisor
+        elif divisor != 1:
+            np.divide(given, divisor, out=there)
+        elif not self._holds(position, given):
+            there[...] = given
+
+    def _put_large(self, position: int, grad: Any, divisor: int) -> None:
+        view: Any = self.view(position)
+        given = _memory(grad)
+        is_here = given is not None and self._holds(position, given)
+        if divisor != 1 and not is_here and grad.dtype is view.dtype:
+            ops.div(grad, divisor, out=view)
+            return
+        if not is_here:
+            view.copy_(grad)
+        if divisor != 1:
+            view.div_(divisor)
+
+    def _give(self, position: int, grad: Any) -> None:
+        """Write a gradient from here into a tensor. `no_grad` is for the caller."""
+        there, into = self._array(position), _memory(grad)
+        is_known = grad._requires_grad or grad._root is not None  # autograd has to hear of it
+        if into is None or is_known or there.nbytes >= LARGE or into.dtype != there.dtype:
+            grad.copy_(self.view(position))
+            return
+        into[...] = there
+        bump(grad)
+
+    def _holds(self, position: int, array: np.ndarray) -> bool:
+        """Whether an array is the memory of a gradient here."""
+        there = self._array(position)
+        return address(array) == address(there) and array.shape == there.shape
+
+    def _is_view_of(self, position: int, grad: Tensor | None) -> bool:
+        """Whether a tensor is the gradient that lies here."""
+        memory = None if grad is None else _memory(grad)
+        return memory is not None and self._holds(position, memory)
+
+
+def _memory(tensor: Tensor) -> np.ndarray | None:
+    """The array of a tensor's values, where there is one."""
+    data = tensor._data if tensor._stored is None else None
+    return data if type(data) is np.ndarray else None
 
 
 def assign(parameters: Sequence[Tensor], megabytes: float | None) -> list[list[int]]:

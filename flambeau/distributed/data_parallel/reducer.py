@@ -1,8 +1,9 @@
 """Averages gradients over processes while the backward pass goes on.
 
-A hook on every parameter copies its gradient into its bucket. A bucket that is full is reduced in
-the thread of the group, after all before it, since all processes have to reduce in one order. The
-end of the backward pass waits for the buckets and writes the averages where gradients are.
+A hook on every parameter copies its gradient, divided, into its bucket. A bucket that is full is
+reduced in the thread of the group, after all before it, since all processes have to reduce in one
+order. The end of the backward pass waits for the buckets (or reduces those whose turn has not come)
+and writes the averages where gradients are.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flambeau._ops.table.namespace import ops
-from flambeau._tensor.tensor import Tensor
+import numpy as np
+
+from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.nesting import ExecutionEngine
 from flambeau.distributed import collectives
@@ -40,7 +42,7 @@ class Reducer:
                  grads_are_views: bool, is_static: bool) -> None:  # fmt: skip
         self._parameters, self._group = list(parameters), group
         self._grads_are_views, self._is_static = grads_are_views, is_static
-        members = assign(self._parameters, megabytes)
+        self._members = members = assign(self._parameters, megabytes)
         self._buckets = [
             GradBucket(index, [self._parameters[number] for number in numbers])
             for index, numbers in enumerate(members)
@@ -56,7 +58,6 @@ class Reducer:
         """Whether averages are over all processes, and not over those that have inputs."""
         self._hook: Hook | None = None
         self._hook_state: Any = None
-        self._used = ops.zeros(len(self._parameters), dtype=ops.ones(1).int().dtype)
         self._finds_unused = False
         self._is_first = True
         self._expected: list[int] | None = None
@@ -105,10 +106,11 @@ class Reducer:
         self._reset()
         self._active = True
         self._finds_unused = used is not None
-        self._used.zero_()
-        everything = set(range(len(self._parameters)))
-        for number in sorted(everything - (everything if used is None else used)):
-            self._mark_ready(number)
+        if used is None:
+            return
+        for number in range(len(self._parameters)):
+            if number not in used:
+                self._mark_ready(number)
 
     def set_active_processes(self, count: int) -> None:
         """In a join context: so many processes have inputs."""
@@ -123,11 +125,7 @@ class Reducer:
                 buffer: Any = bucket.buffer()
                 buffer.zero_()
                 self._reduce(bucket)
-            if self._finds_unused or self._is_static:
-                self._used.zero_()
-                collectives.all_reduce(self._used, RedOpType.SUM, self._group)
-            for bucket, work in zip(self._buckets, self._works, strict=True):
-                self._take(bucket, work)
+            self._take_all()
         self._next = len(self._buckets)
 
     def pause(self) -> None:
@@ -139,7 +137,6 @@ class Reducer:
         if not self._is_queued:
             self._is_queued = True
             ExecutionEngine.queue_callback(self._finalize)
-        self._used[number] = 1
         self._seen[number] += 1
         if self._is_static:
             if self._expected is not None and self._seen[number] == self._expected[number]:
@@ -155,11 +152,10 @@ class Reducer:
         index, position = self._place[number]
         bucket, grad = self._buckets[index], self._parameters[number].grad
         with no_grad():
-            view: Any = bucket.view(position)
             if not self._seen[number]:
-                view.zero_()
-            elif grad is not None and not _is_same_memory(grad, view):
-                view.copy_(grad)
+                bucket._array(position)[...] = 0
+            elif grad is not None:
+                bucket._put(position, grad, 1 if self._hook is not None else self._divisor)
         self._waiting[index] -= 1
         while self._next < len(self._buckets) and self._waiting[self._next] == 0:
             self._reduce(self._buckets[self._next])
@@ -169,9 +165,7 @@ class Reducer:
         if self._hook is not None:
             self._works.append(self._hook(self._hook_state, bucket))
             return
-        buffer: Any = bucket.buffer()
-        with no_grad():
-            buffer.div_(self._divisor)
+        buffer = bucket.buffer()
         work: Any = collectives.all_reduce(buffer, RedOpType.SUM, self._group, async_op=True)
         self._works.append(work)
 
@@ -186,45 +180,42 @@ class Reducer:
         if self._next < len(self._buckets):
             self._is_queued = False  # the next forward pass says what is missing
             return
-        if self._finds_unused or self._is_static:
-            collectives.all_reduce(self._used, RedOpType.SUM, self._group)
         with no_grad():
-            for bucket, work in zip(self._buckets, self._works, strict=True):
-                self._take(bucket, work)
+            self._take_all()
         self._active = self._is_queued = False
 
-    def _take(self, bucket: GradBucket, work: Any) -> None:
+    def _take_all(self) -> None:
+        """Wait for the buckets, and write gradients where they belong."""
+        used = None
+        if self._finds_unused or self._is_static:
+            used = np.array(self._seen, np.int64)
+            collectives.all_reduce(wrap(used), RedOpType.SUM, self._group)
+        for index, (bucket, work) in enumerate(zip(self._buckets, self._works, strict=True)):
+            self._wait(bucket, work)
+            for position, number in enumerate(self._members[index]):
+                if used is None or used[number]:
+                    self._write(number, bucket, position)
+
+    def _wait(self, bucket: GradBucket, work: Any) -> None:
+        """Wait until a bucket has the averages."""
         result = work.wait()
-        if self._hook is not None:
-            found = result[0] if isinstance(result, list) else result
-            if found is not bucket.buffer():
-                buffer: Any = bucket.buffer()
-                buffer.copy_(found)
-        may_be_unused = self._finds_unused or self._is_static
-        for position, parameter in enumerate(bucket.parameters()):
-            number = self._number(bucket.index(), position)
-            if may_be_unused and not int(self._used[number]):
-                continue  # nobody has a gradient: it stays as it is
-            self._write(parameter, bucket.view(position))
+        if self._hook is None:
+            return
+        found = result[0] if isinstance(result, list) else result
+        if found is not bucket.buffer():
+            buffer: Any = bucket.buffer()
+            buffer.copy_(found)
 
-    def _number(self, index: int, position: int) -> int:
-        if not hasattr(self, "_numbers"):
-            self._numbers = {place: number for number, place in self._place.items()}
-        return self._numbers[index, position]
-
-    def _write(self, parameter: Tensor, view: Any) -> None:
+    def _write(self, number: int, bucket: GradBucket, position: int) -> None:
+        parameter = self._parameters[number]
         grad: Any = parameter.grad
         if self._grads_are_views:
-            if grad is None or not _is_same_memory(grad, view):
-                parameter.grad = view
+            if not bucket._is_view_of(position, grad):
+                parameter.grad = bucket.view(position)
         elif grad is None:
-            parameter.grad = view.clone()
+            parameter.grad = bucket.view(position).clone()  # type: ignore[attr-defined]
         else:
-            grad.copy_(view)
-
-
-def _is_same_memory(first: Any, second: Any) -> bool:
-    return first.data_ptr() == second.data_ptr() and first.shape == second.shape  # type: ignore[no-any-return]
+            bucket._give(position, grad)
 
 
 def parameters_of(outputs: Any, parameters: Sequence[Tensor]) -> set[int]:

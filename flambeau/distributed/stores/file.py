@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
+from flambeau.distributed.errors import DistStoreError
 from flambeau.distributed.stores.base import Store, wait_timed_out
 from flambeau.distributed.stores.requests import pack_request, unpack_request
 from flambeau.distributed.stores.table import HIDDEN, Table
@@ -61,7 +62,10 @@ class FileStore(Store):
             end = at + LENGTH.size + length
             if length > LARGEST or end > len(new):
                 break  # whoever wrote it was stopped; the next record takes its place
-            self._table.perform(*unpack_request(new[at + LENGTH.size : end]))
+            try:
+                self._table.perform(*unpack_request(new[at + LENGTH.size : end]))
+            except (ValueError, LookupError, TypeError) as error:
+                raise DistStoreError(f"{self.path} is no file of a FileStore: {error}") from error
             at = end
         self._read += at
 
@@ -87,8 +91,8 @@ class FileStore(Store):
         try:
             if self.add("cleanup/", 1) == self._world_size:
                 Path(self.path).unlink()
-        except OSError:
-            pass  # it is gone, or the interpreter is
+        except (OSError, DistStoreError):
+            pass  # it is gone or another file, or the interpreter ends
 
 
 class _Locked:

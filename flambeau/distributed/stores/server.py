@@ -26,6 +26,14 @@ from flambeau.distributed.wire import (
 
 PATIENCE = 10.0
 """Seconds that a caller has to prove that it holds the secret."""
+MOST_UNSENT = LENGTH.size + LARGEST
+"""Bytes of answers that a caller has not read: one that asks on and reads nothing is cut off."""
+LONGEST = 10.0**9
+"""Seconds that somebody may wait."""
+HOUR = 3600.0
+"""The longest time that a selector is asked to wait: it takes no number however large."""
+BROKEN = (OSError, ValueError, LookupError, TypeError, ArithmeticError, MemoryError)
+"""What a caller that is gone, unproved, or speaks another language leads to."""
 
 
 @dataclass(eq=False)
@@ -86,11 +94,17 @@ class StoreServer:
     def _next_deadline(self) -> float | None:
         times = [each.deadline for each in self._callers if each.awaited]
         times += [each.since + PATIENCE for each in self._callers if not each.proved]
-        return max(min(times) - time.monotonic(), 0) if times else None
+        return min(max(min(times) - time.monotonic(), 0), HOUR) if times else None
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):
+        try:
             connection, _ = self._listener.accept()
+        except BlockingIOError:
+            return
+        except OSError:  # such as no descriptor left: strangers may have them
+            self._drop_the_first_stranger()
+            return
+        with contextlib.suppress(OSError):
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             caller = _Caller(connection, secret.nonce(), time.monotonic())
@@ -110,8 +124,8 @@ class StoreServer:
                 self._take(caller)
         except BlockingIOError:
             return
-        except (OSError, ValueError, KeyError, IndexError):
-            self._drop(caller)  # gone, unproved, or it speaks another language
+        except BROKEN:
+            self._drop(caller)
 
     def _take(self, caller: _Caller) -> None:
         """Answer what has come whole."""
@@ -139,7 +153,7 @@ class StoreServer:
         operation, keys, values = unpack_request(record)
         if operation == "wait":
             caller.awaited = keys
-            caller.deadline = time.monotonic() + int(values[0]) / 1000
+            caller.deadline = time.monotonic() + min(int(values[0]) / 1000, LONGEST)
             self._settle(caller)
             return
         try:
@@ -171,7 +185,7 @@ class StoreServer:
     def _guarded(self, act: Callable[[_Caller], None], caller: _Caller) -> None:
         try:
             act(caller)
-        except OSError:
+        except BROKEN:
             self._drop(caller)
 
     def _send(self, caller: _Caller, payload: bytes) -> None:
@@ -180,8 +194,17 @@ class StoreServer:
         with contextlib.suppress(BlockingIOError):
             while caller.unsent:
                 del caller.unsent[: caller.connection.send(caller.unsent)]
+        if len(caller.unsent) > MOST_UNSENT:
+            raise ValueError("the caller does not read its answers")
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if caller.unsent else 0)
         self._selector.modify(caller.connection, wanted, caller)
+
+    def _drop_the_first_stranger(self) -> None:
+        strangers = [each for each in self._callers if not each.proved]
+        if strangers:
+            self._drop(min(strangers, key=lambda each: each.since))
+        else:
+            time.sleep(0.01)  # others of this process have all descriptors
 
     def _drop(self, caller: _Caller) -> None:
         if caller in self._callers:

@@ -25,6 +25,7 @@ class Call:
     name: of the collective. detail: what has to agree, such as the type of elements.
     largest: bytes of the largest piece that goes from one process to another.
     same: whether each process sends the same bytes to all.
+    aside: whether it runs beside other things, whose cores it must not take while it waits.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Call:
     same: bool
     timeout: float
     deadline: float
+    aside: bool = False
 
     @cached_property
     def label(self) -> bytes:
@@ -61,9 +63,10 @@ class Call:
         raise DistBackendError(f"{self.name}: Connection closed by peer: rank {rank} {reason}")
 
 
-def new_call(name: str, detail: str, largest: int, same: bool, timeout: float) -> Call:
+def new_call(name: str, detail: str, largest: int, same: bool, timeout: float,
+             aside: bool = False) -> Call:  # fmt: skip
     """A call that begins now."""
-    return Call(name, detail, largest, same, timeout, time.monotonic() + timeout)
+    return Call(name, detail, largest, same, timeout, time.monotonic() + timeout, aside)
 
 
 class Sink(Protocol):

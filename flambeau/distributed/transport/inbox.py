@@ -10,6 +10,7 @@ from flambeau.distributed.errors import DistBackendError
 
 MESSAGE, EXCHANGE, FAREWELL = 1, 2, 3
 """Kinds of messages: of a send, of a collective, and that a process leaves."""
+KINDS = frozenset((MESSAGE, EXCHANGE, FAREWELL))
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,18 @@ from flambeau.distributed.errors import DistBackendError, DistNetworkError, Dist
 from flambeau.distributed.stores import PrefixStore, Store, TCPStore
 from flambeau.distributed.transport import peers
 from flambeau.distributed.transport.call import LABEL
-from flambeau.distributed.transport.inbox import FAREWELL, Inbox, Key, Message, Receive
-from flambeau.distributed.wire import accept, connect, listen, receive_exactly
+from flambeau.distributed.transport.callers import Callers
+from flambeau.distributed.transport.inbox import FAREWELL, KINDS, Inbox, Key, Message, Receive
+from flambeau.distributed.wire import connect, listen
 
-HEADER = struct.Struct(f"!QBqQ{LABEL}s")
-"""Group, kind, tag, length in bytes, label."""
+HEADER = struct.Struct(f"!4sQBqQ{LABEL}s")
+"""A mark, group, kind, tag, length in bytes, label."""
+MARK = b"flb1"
+"""How every message begins: what does not is no message, and ends the connection."""
 LARGEST = 1 << 40
+STEP = 1 << 20
 LOOK = 0.2
 """Seconds between looks at processes that may be stopped."""
-PATIENCE = 10.0
 ADDRESS = "FLAMBEAU_DISTRIBUTED_ADDRESS"
 """In the environment: the address to listen on, where the store does not tell."""
 DIED = "has died"
@@ -45,6 +48,7 @@ class Peer:
     label: bytes = b""
     receive: Receive | None = None
     data: bytearray = field(default_factory=bytearray)
+    missing: int = 0
     view: memoryview = field(default_factory=lambda: memoryview(b""))
     seen_in_trouble: bool = False
     leaves: bool = False
@@ -77,9 +81,10 @@ class Mesh:
                 connection = connect(told[rank][0], int(told[rank][1]), deadline)
                 connection.sendall(struct.pack("!I", self.rank))
                 self._add(rank, connection)
-            while len(self._peers) < self.size - 1:
-                self._check_those_awaited(told)
-                self._accept(listener, deadline)
+            with contextlib.closing(Callers(listener, self._may_call)) as callers:
+                while len(self._peers) < self.size - 1:
+                    self._check_those_awaited(told)
+                    self._hear(callers, deadline)
         except BaseException:
             self._close_connections()
             raise
@@ -108,25 +113,16 @@ class Mesh:
             if reason is not None and "stopped" not in reason:
                 raise DistNetworkError(f"init_process_group: rank {rank} {reason}")
 
-    def _accept(self, listener: socket.socket, deadline: float) -> None:
-        listener.settimeout(min(max(deadline - time.monotonic(), 0.001), LOOK))
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
-            if time.monotonic() < deadline:
-                return
-            missing = sorted(set(range(self.rank + 1, self.size)) - set(self._peers))
-            raise DistNetworkError(f"Ranks {missing} have not connected in time.") from None
-        try:
-            accept(connection, PATIENCE)
-            (rank,) = struct.unpack("!I", receive_exactly(connection, 4))
-            if not self.rank < rank < self.size or rank in self._peers:
-                raise DistNetworkError(f"rank {rank} connects where it should not")
+    def _may_call(self, rank: int) -> bool:
+        return self.rank < rank < self.size and rank not in self._peers
+
+    def _hear(self, callers: Callers, deadline: float) -> None:
+        for rank, connection in callers.wait(min(max(deadline - time.monotonic(), 0), LOOK)):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        except (OSError, DistNetworkError):
-            connection.close()  # a stranger; who belongs here may still come
-            return
-        self._add(rank, connection)
+            self._add(rank, connection)
+        missing = sorted(set(range(self.rank + 1, self.size)) - set(self._peers))
+        if missing and time.monotonic() >= deadline:
+            raise DistNetworkError(f"Ranks {missing} have not connected in time.")
 
     def _add(self, rank: int, connection: socket.socket) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -142,7 +138,7 @@ class Mesh:
         Raises:
             DistBackendError: the process is gone, or takes nothing until the deadline.
         """
-        header = HEADER.pack(key.group, key.kind, key.tag, len(data), label)
+        header = HEADER.pack(MARK, key.group, key.kind, key.tag, len(data), label)
         peer = self._peers[rank]
         with peer.sending:
             for part in (memoryview(header), data):
@@ -187,8 +183,12 @@ class Mesh:
                 pass
         except BlockingIOError:
             return
-        except (OSError, ValueError, struct.error):
+        except OSError:
             self._lose(peer, LEFT if peer.leaves else DIED)
+        except Exception as error:  # whatever a peer sends, the others are served
+            self._lose(peer, f"sent what cannot be read: {error or type(error).__name__}")
+            with contextlib.suppress(OSError):
+                peer.connection.shutdown(socket.SHUT_RDWR)  # it learns that nobody listens
 
     def _read_some(self, peer: Peer) -> bool:
         if peer.key is None:
@@ -205,22 +205,39 @@ class Mesh:
             if not count:
                 raise ConnectionError("end of the connection")
             peer.view = peer.view[count:]
-        if not len(peer.view):
+        if not len(peer.view) and peer.missing:
+            self._grow(peer)
+        elif not len(peer.view):
             self._end(peer)
         return True
 
     def _begin(self, peer: Peer) -> None:
-        group, kind, tag, length, label = HEADER.unpack(peer.header)
+        mark, group, kind, tag, length, label = HEADER.unpack(peer.header)
         peer.header.clear()
+        if mark != MARK or kind not in KINDS or (kind == FAREWELL and length):
+            raise ValueError("it does not begin as a message does")
         if length > LARGEST:
             raise ValueError(f"a message of {length} bytes")
         peer.key, peer.label = Key(group, kind, tag), label
         peer.receive = self.inbox.claim(peer.key, peer.rank, length, label)
         if peer.receive is None:
-            peer.data = bytearray(length)
-            peer.view = memoryview(peer.data)
+            peer.data, peer.missing = bytearray(), length
+            if length:
+                self._grow(peer)
         else:
             peer.view = peer.receive.view[:length]
+
+    def _grow(self, peer: Peer) -> None:
+        """Make room for more of a message that nobody waits for: as much as has come already.
+
+        Its length is not believed before its bytes are there.
+        """
+        peer.view.release()
+        before = len(peer.data)
+        more = min(peer.missing, max(before, STEP))
+        peer.data += bytes(more)
+        peer.missing -= more
+        peer.view = memoryview(peer.data)[before:]
 
     def _end(self, peer: Peer) -> None:
         key, receive = peer.key, peer.receive
@@ -258,7 +275,7 @@ class Mesh:
 
     def close(self) -> None:
         """Say farewell and end all connections."""
-        header = HEADER.pack(0, FAREWELL, 0, 0, b"")
+        header = HEADER.pack(MARK, 0, FAREWELL, 0, 0, b"")
         for peer in self._peers.values():
             with contextlib.suppress(OSError, DistBackendError), peer.sending:
                 self._send(peer, memoryview(header), time.monotonic() + 1)

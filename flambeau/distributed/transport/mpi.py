@@ -45,30 +45,33 @@ class MpiExchange(Exchange):
         """Send, receive, and hand over what came; each piece comes behind the call's label."""
         pieces: list[np.ndarray | None] = [None] * len(sink.sizes)
         labels: dict[int, np.ndarray] = {}
-        requests = []
+        requests: list[tuple[int, Any]] = []
         for rank, size in enumerate(sink.sizes):
             if rank == self._rank or size < 0:
                 continue
             there = sink.buffers[rank]
             pieces[rank] = np.empty(size, np.uint8) if there is None else there
             labels[rank] = np.empty(LABEL, np.uint8)
-            requests.append(self._communicator.Irecv(labels[rank], rank, COLLECTIVE))
-            requests.append(self._communicator.Irecv(pieces[rank], rank, COLLECTIVE))
+            requests.append((rank, self._communicator.Irecv(labels[rank], rank, COLLECTIVE)))
+            requests.append((rank, self._communicator.Irecv(pieces[rank], rank, COLLECTIVE)))
         label = np.frombuffer(call.label, np.uint8)
         for rank, data in enumerate(send):
             if data is not None and rank != self._rank:
-                requests.append(self._communicator.Isend(label, rank, COLLECTIVE))
-                requests.append(self._communicator.Isend(data, rank, COLLECTIVE))
+                requests.append((rank, self._communicator.Isend(label, rank, COLLECTIVE)))
+                requests.append((rank, self._communicator.Isend(data, rank, COLLECTIVE)))
         self._finish(call, requests)
         for rank, found in labels.items():
             call.check(found.tobytes(), rank)
         sink.take(0, pieces)
 
-    def _finish(self, call: Call, requests: list[Any]) -> None:
+    def _finish(self, call: Call, requests: list[tuple[int, Any]]) -> None:
         testall = library().Request.Testall
-        while not testall(requests):
+        every = [request for _, request in requests]
+        while not testall(every):
             if time.monotonic() >= call.deadline:
-                call.late(self._rank)
+                late = [rank for rank, request in requests if not request.Test()]
+                if late:
+                    call.late(late[0])
             futex.give_way()
 
     def close(self) -> None:

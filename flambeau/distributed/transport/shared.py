@@ -7,6 +7,7 @@ itself writes its counters, so there are no locks, and a process that dies holds
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
@@ -20,7 +21,10 @@ from flambeau.distributed.transport.segment import LINE, PAGE
 
 SLOT = 1 << 20
 """Bytes of a slot: two processes' slots stay in a cache (benchmarks/distributed.py)."""
-SPINS = 60
+SPINS = 500
+"""How often a process looks before it sleeps, 30 us: not where it has threads that compute, or
+where others need its core. It does not give way meanwhile: on a machine with much to do it would be
+long before it has its next turn, and one that sleeps is run soon after it is woken."""
 LOOK = 0.1
 ALIGNED = 64
 WRITTEN, READ, TEXT = 0, 64, 128
@@ -34,6 +38,7 @@ class SharedExchange(Exchange):
         self._inbox, self._ranks, self._rank = inbox, tuple(ranks), rank
         size = len(self._ranks)
         self._size, self._round = size, 0
+        self._spins = SPINS if size <= cores() else 0
         self._others = [other for other in range(size) if other != rank]
         lines = memory[PAGE : PAGE + LINE * size]
         self._bytes = lines.data
@@ -128,11 +133,10 @@ class SharedExchange(Exchange):
         """Wait until a process's counter has come to a value."""
         at = rank * LINE + counter
         words, word = self._words, at // 8
-        spins = 0
+        spins = 0 if call.aside else self._spins
         while words[word] < value:
-            if spins < SPINS:
-                spins += 1
-                futex.give_way()
+            if spins:
+                spins -= 1
                 continue
             futex.wait(self._address + at, words[word], LOOK)
             if words[word] < value:
@@ -158,3 +162,10 @@ class SharedExchange(Exchange):
         """Let go of the memory."""
         self._slots = np.empty((2, self._size, 0), np.uint8)
         self._bytes = self._words = memoryview(b"")
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
