@@ -82,7 +82,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         part = data[key]
     except (IndexError, OverflowError, Unresolved):
         return get_general(self, index)
-    if not part.size and kind is not int:  # NumPy forgets where slices without elements start
+    if kind is not int and not part.size:  # NumPy forgets where slices without elements start
         return get_general(self, index)
     result = new(Tensor)
     result._data = part
