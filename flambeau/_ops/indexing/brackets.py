@@ -66,16 +66,16 @@ def _plain_key(index: tuple[Any, ...]) -> Any:
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     """The part of a tensor at an index. Written out for speed (benchmarks/indexing.py, "x[3]")."""
     kind = index.__class__
+    recorded = (self._requires_grad or rewritten.count) and grad_state.enabled
     if kind is int:
         key: Any = (index, ...)
     elif kind is slice and index.step is None:
         key = index
-    elif kind is tuple:
-        key = _plain_key(index)
     else:
-        key = None
-    recorded = (self._requires_grad or rewritten.count) and grad_state.enabled
-    if key is None or watch.active or (recorded and kind is tuple):
+        key = _plain_key(index) if kind is tuple else None
+        if key is None or recorded:
+            return get_general(self, index, key)
+    if watch.active:
         return get_general(self, index, key)
     try:
         data = self._data
