@@ -77,6 +77,13 @@ MISTAKES: dict[str, Mistake] = {
     "permute dim": lambda t, x: x.a.permute(0, 5),
     "flip repeated": lambda t, x: x.a.flip(0, 0),
     "roll": lambda t, x: x.a.roll((1, 2), (0,)),
+    "meshgrid of two devices": lambda t, x: t.meshgrid(x.v, x.v.to("meta"), indexing="ij"),
+    "histogram into other types": lambda t, x: t.histogram(
+        x.v, 2, out=(t.ones(2, dtype=t.float64), t.ones(3))
+    ),
+    "histogram with other edges": lambda t, x: t.histogram(
+        x.v, 2, out=(t.ones(2), t.ones(3, dtype=t.float64))
+    ),
     "diagonal dims": lambda t, x: x.a.diagonal(0, 1, 1),
     "tril of vector": lambda t, x: x.v.tril(),
     "unfold": lambda t, x: x.v.unfold(0, 9, 1),

@@ -275,3 +275,9 @@ def test_views_without_elements_know_their_place() -> None:
             shown = view.as_strided((1,), (1,)).detach() if place else place
             seen.append((tuple(view.shape), view.stride(), place, str(shown).split(", grad")[0]))
         assert seen[0] == seen[1]
+
+
+def test_roll_takes_none_for_no_dims() -> None:
+    for shift in (1, (2,), -7):
+        wanted = torch.arange(6).reshape(2, 3).roll(shift, None)
+        assert flambeau.arange(6).reshape(2, 3).roll(shift, dims=None).tolist() == wanted.tolist()

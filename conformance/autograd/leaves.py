@@ -260,3 +260,33 @@ def any_hook_passes_over_what_does_not_learn(t):
     except AssertionError as error:
         seen.append(str(error))
     return seen
+
+
+def gradients_fit_the_shape_that_leaves_have_by_now(t):
+    changes = {
+        "data": lambda x, shape: setattr(x, "data", t.ones(shape)),
+        "set_": lambda x, shape: x.set_(t.ones(shape)),
+        "t_": lambda x, shape: x.t_(),
+    }
+    calls = (
+        lambda x: x * 2,
+        lambda x: x.sum(),
+        lambda x: t.cat([x, x]),
+        lambda x: x @ t.ones(3, 2),
+    )
+    found = []
+    for change in changes.values():
+        for shape in ((4,), (3,), (1, 3), (1, 2, 3), (2, 3), (3, 2)):
+            for call in calls:
+                for create_graph in (False, True):
+                    x = t.ones(2, 3, requires_grad=True)
+                    y = call(x).sum()
+                    with t.no_grad():
+                        change(x, shape)
+                    try:
+                        y.backward(create_graph=create_graph)
+                    except RuntimeError as error:
+                        found.append(str(error))
+                    else:
+                        found.append((x.grad.detach(), x.grad.stride()))
+    return found

@@ -55,7 +55,7 @@ def watched_accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: 
 
 def _copied(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     """A recorded copy with the leaf's memory layout, or row-major if the leaf is not dense."""
-    shape, strides = grad._data.shape, cpu.element_strides(leaf._data)
+    shape, strides = leaf._data.shape, cpu.element_strides(leaf._data)
     if not is_dense(shape, strides):
         return tools.clone(grad, memory_format=contiguous_format)  # type: ignore[no-any-return]
     return tools.new_empty_strided(grad, shape, strides).copy_(grad)  # type: ignore[no-any-return]
@@ -65,8 +65,7 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     """A gradient with the leaf's memory layout that shares memory with nobody.
 
     A gradient that nobody else holds keeps its strides if they are the leaf's, but for dims of
-    size 1; any other is laid out as the leaf, or row-major if the leaf is not dense or has another
-    shape by now.
+    size 1; any other is laid out as the leaf, or row-major if the leaf is not dense.
     """
     if grad.__class__ is not Tensor and hasattr(type(grad), "__torch_dispatch__"):
         return grad.detach()  # type: ignore[attr-defined, no-any-return]
@@ -75,7 +74,7 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     if data.__class__ is not ndarray and isinstance(data, DeviceArray):
         is_view = data.is_view
     if sharers <= 0 and not is_view and data.flags.c_contiguous and (
-        leaf._data.flags.c_contiguous
+        leaf._data.strides == data.strides
     ):  # fmt: skip
         result = new(Tensor)
         result._data = data
@@ -83,8 +82,9 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     strides = cpu.element_strides(leaf._data)
     kept = cpu.element_strides(data)
     sizes = data.shape
-    like_leaf = sizes == leaf._data.shape and is_dense(sizes, strides)
-    wanted = strides if like_leaf else contiguous_strides(sizes)
+    if sizes != leaf._data.shape and is_dense(leaf._data.shape, strides):
+        return _in_new_shape(leaf, grad)
+    wanted = strides if is_dense(sizes, strides) else contiguous_strides(sizes)
     fits = all(n == 1 or w == k for n, w, k in zip(sizes, wanted, kept, strict=True))
     if sharers > 0 or not fits:
         kept = wanted
@@ -102,3 +102,9 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     result = new(Tensor)
     result._data = data
     return result  # type: ignore[no-any-return]
+
+
+def _in_new_shape(leaf: Tensor, grad: Tensor) -> Tensor:
+    """A gradient from before the leaf got its shape, which has to broadcast to that."""
+    shape, strides = leaf._data.shape, cpu.element_strides(leaf._data)
+    return tools.new_empty_strided(grad, shape, strides).copy_(grad)  # type: ignore[no-any-return]

@@ -175,6 +175,8 @@ def _check_grid(tensors: list[Any], indexing: str) -> None:
     for tensor in tensors:
         if tensor._data.dtype != tensors[0]._data.dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if tensor.device != tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing not in ("ij", "xy"):
         raise RuntimeError('torch.meshgrid: indexing must be one of "xy" or "ij", but received: '
                            f"{indexing}")  # fmt: skip

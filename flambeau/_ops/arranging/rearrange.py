@@ -89,7 +89,8 @@ def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.nda
     >>> torch.roll(torch.arange(4), 1)
     tensor([3, 0, 1, 2])
     """
-    shifts, dims = [index(shift) for shift in shifts], [index(dim) for dim in dims]
+    # None for `dims` is taken as what it is by default, as in torch
+    shifts, dims = [index(shift) for shift in shifts], [index(dim) for dim in dims or ()]
     result = np.empty(data.shape, data.dtype)
     if not dims and len(shifts) == 1:
         target, data = result.reshape(-1), data.reshape(-1)

@@ -180,8 +180,16 @@ def require_grad(tensor: Tensor) -> None:
     tensor.requires_grad = True
 
 
+MOST_DIMS = 64
+"""NumPy's limit."""
+
+
 def too_large(shape: tuple[int, ...], strides: Sequence[int] | None = None) -> RuntimeError:
-    """More bytes than 64 bits count. `strides`: row-major ones, unless given."""
+    """More bytes than 64 bits count, or more dims than an array may have. `strides`: row-major
+    ones, unless given."""
+    if len(shape) > MOST_DIMS:
+        return RuntimeError(f"only tensors with up to {MOST_DIMS} dims are supported, but got "
+                            f"{len(shape)} sizes")  # fmt: skip
     steps = lay.contiguous_strides(shape) if strides is None else strides
     if max(steps, default=0) > LARGEST:
         return RuntimeError("Stride calculation overflowed")

@@ -194,6 +194,15 @@ def _check_bins(input: Any, bins: list[Any]) -> None:
             raise _not_edges(each, dim)
 
 
+def _check_out(input: Any, hist: Any, edges: Any) -> None:
+    """Both results have the type of the input."""
+    for name, part, where in (("hist", hist, ""), ("bin_edges", edges, " for dimension 0")):
+        if part.dtype is not input.dtype:
+            raise RuntimeError(f"torch.histogram: input tensor and {name} tensor should have the "
+                               f"same dtype, but got input {input.dtype.c_name} and {name} "
+                               f"{part.dtype.c_name}{where}")  # fmt: skip
+
+
 def _no_bins(bins: int, dim: int) -> Exception:
     return RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {dim}")
 
@@ -242,6 +251,8 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     bin_edges=tensor([0., 1., 2.]))
     """
     data = numbers_under(input._data)
+    if out is not None:
+        _check_out(input, *out)
     _check_bins(input, [bins])
     _check_range(range, 1)
     refuse(data, "float", "histogramdd")
