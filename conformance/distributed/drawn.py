@@ -131,6 +131,16 @@ def drawn(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -
 
 
 def many(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
-    """Several programs in one start of the processes."""
-    for number in range(10):
+    """Ten programs in one start of the processes."""
+    _several(10, torch, dist, rank, size, record, seed)
+
+
+def hundred(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """A hundred programs in one start of the processes: starts take longer than programs."""
+    _several(100, torch, dist, rank, size, record, seed)
+
+
+def _several(count: int, torch: Any, dist: Any, rank: int, size: int, record: Any,
+             seed: int) -> None:  # fmt: skip
+    for number in range(count):
         drawn(torch, dist, rank, size, record, seed * 1000 + number)

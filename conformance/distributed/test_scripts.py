@@ -26,7 +26,7 @@ def losses(words: list[str], script: str, mode: str) -> list[float]:
     """What a program prints in the end."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *words, str(SCRIPTS / f"{script}.py"), mode],
-        capture_output=True, text=True, check=False, timeout=240, cwd=SCRIPTS,
+        capture_output=True, text=True, check=False, timeout=900, cwd=SCRIPTS,
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -112,7 +112,7 @@ def _gloo_exchange(mesh: Any, store: Store, ranks: Sequence[int], rank: int, tim
 def fake_group(store: Store | None, ranks: Sequence[int], rank: int, timeout: timedelta, name: str,
                desc: str) -> ProcessGroup:  # fmt: skip
     """A group whose other processes are not there."""
-    exchange = SilentExchange()
+    exchange = SilentExchange(rank)
     return ProcessGroup(ranks, rank, "fake", exchange, NoMessages(), store, timeout, name, desc)
 
 

@@ -72,6 +72,11 @@ class Fold:
         before = self._rank if np.may_share_memory(self._own, self._out) else 0
         self._reduced(values, out, before)
 
+    def keep_own(self) -> None:
+        """The result is this process's elements."""
+        if self._out is not self._own:
+            self._out[...] = self._own
+
     def _reduced(self, values: Sequence[np.ndarray], out: np.ndarray | None,
                  before: int) -> np.ndarray:  # fmt: skip
         """The values reduced, in `out` or in new memory.
@@ -113,6 +118,9 @@ class Copies:
         for array, piece in zip(self.buffers, pieces, strict=True):
             if array is not None and piece is not None and piece is not array:
                 array[start : start + piece.size] = piece
+
+    def keep_own(self) -> None:
+        """What is one's own lies there already."""
 
 
 def nothing(size: int) -> Copies:

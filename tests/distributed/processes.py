@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-LIMIT = 120
+LIMIT = 900
+"""Seconds after which what hangs is ended; starts alone may take minutes on a busy machine."""
 ROOT = Path(__file__).parents[2]
 START = """
 import json, os, sys, time
@@ -21,7 +22,7 @@ import flambeau as torch
 from flambeau import distributed as dist
 RANK, SIZE, FOLDER = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 dist.init_process_group("gloo", init_method=f"file://{FOLDER}/meet", rank=RANK, world_size=SIZE,
-                        timeout=timedelta(seconds=100))
+                        timeout=timedelta(seconds=600))
 def tell(value):
     print(json.dumps(value), flush=True)
 def error_of(function):

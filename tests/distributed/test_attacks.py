@@ -26,7 +26,8 @@ from flambeau.distributed.transport.callers import Callers
 from tests.distributed.processes import ROOT, run
 from tests.random_seeds import generator
 
-LONG = timedelta(seconds=100)
+LONG = timedelta(seconds=600)
+SHORT = timedelta(seconds=0.5)
 FOREVER = 1e6
 
 
@@ -186,14 +187,14 @@ def say(text: bytes) -> Act:
     return lambda connection: connection.sendall(text)
 
 
-@pytest.mark.parametrize(("act", "error"), [
-    pytest.param(lambda connection: connection.close(), "is its secret another one", id="ends"),
-    pytest.param(lambda connection: connection.recv(1000), "has not answered", id="silent"),
-    pytest.param(drip, "has not answered|does not hold the secret", id="slow"),
-    pytest.param(say(b"y" * 64), "does not hold the secret", id="wrong"),
-    pytest.param(say(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "has not answered", id="other"),
+@pytest.mark.parametrize(("act", "patience", "error"), [
+    pytest.param(lambda connection: connection.close(), LONG, "is its secret another", id="ends"),
+    pytest.param(lambda connection: connection.recv(1000), SHORT, "has not answered", id="silent"),
+    pytest.param(drip, SHORT, "has not answered|does not hold the secret", id="slow"),
+    pytest.param(say(b"y" * 64), LONG, "does not hold the secret", id="wrong"),
+    pytest.param(say(b"HTTP/1.1 400 Bad Request\r\n\r\n"), SHORT, "has not answered", id="other"),
 ])  # fmt: skip
-def test_something_else_listens(act: Act, error: str):
+def test_something_else_listens(act: Act, patience: timedelta, error: str):
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(wire.listen("127.0.0.1", 0))
         accepted: list[socket.socket] = []
@@ -207,7 +208,7 @@ def test_something_else_listens(act: Act, error: str):
         thread.start()
         port = listener.getsockname()[1]
         with pytest.raises(DistNetworkError, match=error):
-            TCPStore("127.0.0.1", port, timeout=timedelta(seconds=0.5))
+            TCPStore("127.0.0.1", port, timeout=patience)
         thread.join(100)
         assert not thread.is_alive()
         for connection in accepted:
@@ -355,7 +356,7 @@ from flambeau import distributed as dist
 rank, url = int(sys.argv[1]), sys.argv[2]
 try:
     dist.init_process_group("gloo", init_method=url, rank=rank, world_size=2,
-                            timeout=timedelta(seconds=100))
+                            timeout=timedelta(seconds=600))
 except RuntimeError as error:
     print(type(error).__name__, str(error).splitlines()[0], flush=True)
 """
@@ -374,8 +375,8 @@ def test_ranks_with_different_secrets(outsider: int, tmp_path: Path):
         for rank in range(2)
     ]  # fmt: skip
     try:
-        calling = processes[1].communicate(timeout=100)[0]
-        listening = processes[0].communicate(timeout=100)[0]
+        calling = processes[1].communicate(timeout=700)[0]
+        listening = processes[0].communicate(timeout=700)[0]
     finally:
         for process in processes:
             process.kill()

@@ -26,8 +26,9 @@ time.sleep(1000)  # so that what this one does is not what the others see
 """
 CALLS = ["dist.all_reduce(torch.ones(3))", "dist.all_reduce(torch.ones(300_000))", "dist.barrier()",
          "dist.recv(torch.ones(3), SIZE - 1)"]  # fmt: skip
-LATE = 60
-"""Seconds that nobody should need; how long it takes is measured by benchmarks/distributed.py."""
+LATE = 300
+"""Seconds that nobody should need, half of the timeout; how long it takes is measured by
+benchmarks/distributed_faults.py."""
 
 
 @pytest.mark.parametrize("environment", OVER)
@@ -118,13 +119,15 @@ tell([failed, str(work.exception()), work.is_completed(), work.is_success()])
 def test_ending_without_destroying():
     """A rank may end once it has what it needs; the others still get what it sent."""
     text = """
+from flambeau.distributed import world
 x = torch.ones(200_000)
 if RANK == 0:
     dist.send(x * 3, 1)
     dist.broadcast(x, 0)
     tell(0)
     sys.exit()
-time.sleep(0.2)
+while 0 not in world.State.mesh.inbox.gone:
+    time.sleep(0.001)
 dist.recv(x, 0)
 y = torch.zeros(200_000)
 dist.broadcast(y, 0)
@@ -177,7 +180,7 @@ else:
 start = time.monotonic()
 try:
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2,
-                            timeout=timedelta(seconds=90))
+                            timeout=timedelta(seconds=600))
 except RuntimeError as error:
     print(json.dumps([str(error).splitlines()[0], time.monotonic() - start]), flush=True)
 """

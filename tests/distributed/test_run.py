@@ -49,7 +49,7 @@ def start(tmp_path: Path, text: str, *options: str) -> subprocess.Popen[str]:
 
 def test_sums(tmp_path: Path):
     process = start(tmp_path, SUMS, "--nproc-per-node=2")
-    out, error = process.communicate(timeout=100)
+    out, error = process.communicate(timeout=600)
     assert process.returncode == 0, error
     expected = [f"{rank} [3.0, 3.0, 3.0] ['--epochs', '3']" for rank in range(2)]
     assert sorted(out.splitlines()) == expected
@@ -57,7 +57,7 @@ def test_sums(tmp_path: Path):
 
 def test_a_rank_fails(tmp_path: Path):
     process = start(tmp_path, FAILS, "--nproc-per-node=2")
-    _, error = process.communicate(timeout=100)
+    _, error = process.communicate(timeout=600)
     assert process.returncode == 1
     assert "program.py FAILED" in error
     assert "rank      : 1 (local_rank: 1)" in error
@@ -66,7 +66,7 @@ def test_a_rank_fails(tmp_path: Path):
 
 def test_all_are_started_again(tmp_path: Path):
     process = start(tmp_path, FAILS, "--nproc-per-node=2", "--max-restarts=1")
-    out, error = process.communicate(timeout=100)
+    out, error = process.communicate(timeout=600)
     assert process.returncode == 0, error
     assert out.splitlines() == ["restarted"] * 2
 
@@ -78,7 +78,7 @@ def test_a_launcher_that_is_ended(tmp_path: Path):
         process = start(tmp_path, text, "--nproc-per-node=1")
         child = int(process.stdout.readline())
         process.send_signal(number)
-        process.communicate(timeout=100)  # its pipes close when the child has ended, too
+        process.communicate(timeout=600)  # its pipes close when the child has ended, too
         assert process.returncode != 0
         deadline = time.monotonic() + 60  # its files are closed a little before it is gone
         while trouble(child) != "has died":

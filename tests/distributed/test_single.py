@@ -61,11 +61,44 @@ def test_fake_plays_any_rank():
         assert (dist.get_rank(), dist.get_world_size()) == (3, 8)
         x = torch.ones(4)
         dist.all_reduce(x)
+        dist.reduce(x, 3, dist.ReduceOp.AVG)
+        assert x.tolist() == [1, 1, 1, 1]
         assert dist.new_group([1, 3]).rank() == 1
         assert dist.new_group([1]) == dist.GroupMember.NON_GROUP_MEMBER
     finally:
         dist.destroy_process_group()
     assert not dist.is_initialized()
+
+
+def test_fake_gathers_what_it_has():
+    """As PyTorch's does: the others send what this process sends."""
+    dist = torch.distributed
+    dist.init_process_group("fake", rank=1, world_size=3)
+    try:
+        parts = [torch.zeros(2) for _ in range(3)]
+        dist.all_gather(parts, torch.tensor([3.0, 4.0]))
+        assert [part.tolist() for part in parts] == [[3, 4]] * 3
+        share = torch.zeros(2)
+        for operation in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+            dist.reduce_scatter_tensor(share.zero_(), torch.arange(6.0), operation)
+            assert share.tolist() == [2, 3]
+        out = torch.zeros(6)
+        dist.all_to_all_single(out, torch.arange(6.0))
+        assert out.tolist() == [0, 1, 2, 3, 4, 5]
+        objects: list[object] = [None] * 3
+        dist.all_gather_object(objects, {"a": 1})
+        assert objects == [{"a": 1}] * 3
+        dist.gather_object("b", objects, 1)
+        assert objects == ["b"] * 3
+        large = torch.arange(300_000.0)
+        for collective in (lambda: dist.all_reduce(large), lambda: dist.reduce(large, 1)):
+            collective()
+            assert torch.equal(large, torch.arange(300_000.0))
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
+        model(torch.ones(1, 2)).sum().backward()
+        assert torch.allclose(model.module.bias.grad, torch.full((2,), 1 / 3))
+    finally:
+        dist.destroy_process_group()
 
 
 def test_importing_flambeau_imports_none_of_it():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -228,12 +227,11 @@ def test_what_is_not_said(url: str, error: type, text: str, monkeypatch: pytest.
 
 
 def test_time_of_an_answer():
-    """An answer takes no longer than the waiting that was asked for."""
+    """The store says when the time is over; the connection would have been given longer."""
     master = TCPStore("127.0.0.1", 0, 1, True)
-    start = time.monotonic()
-    with pytest.raises(DistStoreError):
+    with pytest.raises(DistStoreError, match="timeout after 50ms"):
         master.wait(["never"], timedelta(milliseconds=50))
-    assert time.monotonic() - start < 5
+    assert master.add("k", 1) == 1
 
 
 def test_masters_of_a_process_share_a_port_if_they_say_so() -> None:

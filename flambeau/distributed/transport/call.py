@@ -83,6 +83,9 @@ class Sink(Protocol):
     def take(self, start: int, pieces: Pieces) -> None:
         """Use pieces of bytes, the first of which is that at `start` of what each rank sends."""
 
+    def keep_own(self) -> None:
+        """Nothing will come: the result is what this process has, as it is."""
+
 
 @dataclass(frozen=True)
 class Step:

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from flambeau.distributed.transport.call import Call, Exchange, Pieces, Sink
+from flambeau.distributed.transport.call import Call, Exchange, Pieces, Sink, Step
 
 
 class SilentExchange(Exchange):
-    """Every collective is done at once, and leaves its outputs as they are.
+    """Nothing is sent: what would come from others is what this process sends, or would.
 
-    One process plays any rank of a group of any size, for tests of programs.
+    One process plays any rank of a group of any size, for tests of programs. What is gathered is
+    this process's for each; reductions leave its own elements.
     """
+
+    def __init__(self, rank: int) -> None:
+        self._rank = rank
 
     def run(self, call: Call, send: Pieces, sink: Sink) -> None:
         """Nothing comes."""
+        sink.keep_own()
+        if call.name == "reduce":
+            return
+        own = sink.buffers[self._rank]
+        for rank, buffer in enumerate(sink.buffers):
+            given = own if send[rank] is None else send[rank]
+            if rank == self._rank or buffer is None or given is None:
+                continue
+            count = min(buffer.size, given.size)
+            buffer[:count] = given[:count]
+
+    def run_both(self, first: Step, second: Step) -> None:
+        """The elements of a reduction stay as they are."""
 
     def close(self) -> None:
         """There is nothing to close."""
