@@ -80,10 +80,12 @@ class GradBucket:
 
     def _put(self, position: int, grad: Tensor, divisor: int) -> None:
         """Take over a gradient, divided; it may lie here already. `no_grad` is for the caller."""
-        there, given = self._array(position), _memory(grad)
-        if given is None or there.nbytes >= LARGE or given.dtype != there.dtype:
+        given = _memory(grad)
+        if given is None or given.nbytes >= LARGE or given.dtype != self._array(position).dtype:
             self._put_large(position, grad, divisor)
-        elif given.dtype in dt.NUMPY_HALVES:
+            return
+        there = self._array(position)
+        if given.dtype in dt.NUMPY_HALVES:
             there[...] = given if divisor == 1 else given.astype(np.float32) / divisor
         elif divisor != 1:
             np.divide(given, divisor, out=there)
@@ -92,8 +94,7 @@ class GradBucket:
 
     def _put_large(self, position: int, grad: Any, divisor: int) -> None:
         view: Any = self.view(position)
-        given = _memory(grad)
-        is_here = given is not None and self._holds(position, given)
+        is_here = self._is_view_of(position, grad)
         if divisor != 1 and not is_here and grad.dtype is view.dtype:
             ops.div(grad, divisor, out=view)
             return
@@ -104,23 +105,34 @@ class GradBucket:
 
     def _give(self, position: int, grad: Any) -> None:
         """Write a gradient from here into a tensor. `no_grad` is for the caller."""
-        there, into = self._array(position), _memory(grad)
+        into = _memory(grad)
         is_known = grad._requires_grad or grad._root is not None  # autograd has to hear of it
-        if into is None or is_known or there.nbytes >= LARGE or into.dtype != there.dtype:
-            grad.copy_(self.view(position))
-            return
-        into[...] = there
-        bump(grad)
+        if into is not None and not is_known and into.nbytes < LARGE:
+            there = self._array(position)
+            if into.dtype == there.dtype:
+                into[...] = there
+                bump(grad)
+                return
+        grad.copy_(self.view(position))
 
     def _holds(self, position: int, array: np.ndarray) -> bool:
         """Whether an array is the memory of a gradient here."""
         there = self._array(position)
         return address(array) == address(there) and array.shape == there.shape
 
-    def _is_view_of(self, position: int, grad: Tensor | None) -> bool:
+    def _is_view_of(self, position: int, grad: Any) -> bool:
         """Whether a tensor is the gradient that lies here."""
-        memory = None if grad is None else _memory(grad)
-        return memory is not None and self._holds(position, memory)
+        if grad is None:
+            return False
+        memory = _memory(grad)
+        if memory is not None:
+            return self._holds(position, memory)
+        view: Any = self.view(position)
+        return bool(grad.data_ptr() == view.data_ptr() and grad.shape == view.shape)
+
+    def _clear(self, position: int) -> None:
+        """Nothing came for a parameter."""
+        self.view(position).zero_()  # type: ignore[attr-defined]
 
 
 def _memory(tensor: Tensor) -> np.ndarray | None:

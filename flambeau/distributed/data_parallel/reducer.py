@@ -153,7 +153,7 @@ class Reducer:
         bucket, grad = self._buckets[index], self._parameters[number].grad
         with no_grad():
             if not self._seen[number]:
-                bucket._array(position)[...] = 0
+                bucket._clear(position)
             elif grad is not None:
                 bucket._put(position, grad, 1 if self._hook is not None else self._divisor)
         self._waiting[index] -= 1
