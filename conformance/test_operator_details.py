@@ -8,7 +8,9 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
 
+import flambeau
 from conformance.side_by_side import Raised, attempt, compare
 
 # ---- memory that is read and written
@@ -306,3 +308,13 @@ SMALL = {
 @pytest.mark.filterwarnings("ignore")
 def test_small_findings(name: str) -> None:
     compare(SMALL[name], warned_once="ComplexHalf")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shape", [(2, 0), (0,), (2, 3)])
+def test_covariance_of_integers(shape: tuple[int, ...]) -> None:
+    def covariance(t: Any) -> Any:
+        x = t.ones(shape, dtype=t.int32)
+        return t.cov(x), t.cov(x, correction=0), t.corrcoef(x)
+
+    assert str(covariance(flambeau)) == str(covariance(torch))

@@ -281,3 +281,38 @@ def test_roll_takes_none_for_no_dims() -> None:
     for shift in (1, (2,), -7):
         wanted = torch.arange(6).reshape(2, 3).roll(shift, None)
         assert flambeau.arange(6).reshape(2, 3).roll(shift, dims=None).tolist() == wanted.tolist()
+
+
+INTO: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "add": lambda lib, x, out: lib.add(x, x, out=out),
+    "mul by a number": lambda lib, x, out: lib.mul(x, 2, out=out),
+    "exp": lambda lib, x, out: lib.exp(x, out=out),
+    "clamp": lambda lib, x, out: lib.clamp(x, 0, out=out),
+    "where": lambda lib, x, out: lib.where(x > 0, x, x, out=out),
+    "lerp": lambda lib, x, out: lib.lerp(x, x, 0.5, out=out),
+    "div": lambda lib, x, out: lib.div(x, 2, rounding_mode="floor", out=out),
+    "sum": lambda lib, x, out: lib.sum(x, -1, keepdim=True, out=out),
+    "cumsum": lambda lib, x, out: lib.cumsum(x, 0, out=out),
+    "tril": lambda lib, x, out: lib.tril(x, out=out),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", INTO)
+def test_out_takes_the_strides_of_results_where_it_grows_or_shrinks(name: str) -> None:
+    inputs: tuple[Callable[[Any], Any], ...] = (
+        lambda lib: lib.ones(2, 3, 4).permute(0, 2, 1),
+        lambda lib: lib.ones(2, 3, 4, 4).to(memory_format=lib.channels_last),
+        lambda lib: lib.ones(4, 6, 4)[:, ::2].transpose(0, 1),
+        lambda lib: lib.ones(4, 3).expand(2, 4, 3),
+    )
+    for make in inputs:
+        for size in (0, 2, 1000, None):
+            seen = []
+            for lib in (torch, flambeau):
+                x = make(lib)
+                out = lib.empty(x.shape if size is None else size)
+                result = INTO[name](lib, x, out)
+                assert lib.equal(result, INTO[name](lib, x, None))
+                seen.append((tuple(result.shape), result.stride(), result is out))
+            assert seen[0] == seen[1]

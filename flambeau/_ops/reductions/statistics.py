@@ -389,7 +389,8 @@ def _covariance(rows: Any, weights: Any, aweights: Any, correction: int) -> Any:
     if not count:
         if correction >= 0:
             warn_user(NO_FREEDOM)
-        products = ops.matmul(rows + 0.0, ops.conj(rows.transpose(0, 1)))  # zeros that remember
+        floats = rows + 0.0
+        products = ops.matmul(floats, ops.conj(floats.transpose(0, 1)))  # zeros that remember
         return (products / (0 if correction >= 0 else -correction)).squeeze()
     total = count if weights is None else weights.sum()
     if weights is not None and not total._data.item():

@@ -209,7 +209,7 @@ def check_type(out: Tensor, result: Tensor, op: Op, text: str, part: str = "resu
 
 def _strides_of(op: Op, result: np.ndarray) -> Any:
     """The strides that `out` takes on when it is resized; None: row-major ones."""
-    if op.namespace != "linalg":
+    if op.namespace != "linalg" and not op.elementwise:
         return None
     strides = element_strides(result)
     return strides if is_dense(result.shape, strides) else None
