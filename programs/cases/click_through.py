@@ -6,7 +6,7 @@ import io
 import numpy as np
 import torch
 from deepctr_torch.inputs import DenseFeat, SparseFeat, VarLenSparseFeat, get_feature_names
-from deepctr_torch.models import AFM, DCN, DIFM, NFM, PNN, AutoInt, DeepFM, FiBiNET, WDL, xDeepFM
+from deepctr_torch.models import AFM, DCN, DIFM, NFM, PNN, WDL, AutoInt, DeepFM, FiBiNET, xDeepFM
 
 draw = np.random.default_rng(0)
 count = 64
@@ -28,5 +28,5 @@ for kind in (DeepFM, WDL, DCN, xDeepFM, NFM, AFM, AutoInt, PNN, FiBiNET, DIFM):
     inputs = {name: table[name] for name in get_feature_names(chosen)}
     with contextlib.redirect_stdout(io.StringIO()):  # it tells how long an epoch takes
         told = model.fit(inputs, clicked, batch_size=32, epochs=2, verbose=0, shuffle=False)
-    print(kind.__name__, told.history["loss"], told.history["auc"])
+    print(kind.__name__, told.history)
     print("  ", model.predict(inputs, 32)[:4].ravel().tolist())

@@ -59,7 +59,7 @@ found = transformer.predict(
     later,
     mode="raw",
     return_x=True,
-    trainer_kwargs=QUIET,
+    trainer_kwargs=dict(QUIET),  # it adds callbacks to its own
 )
 print("quantiles", found.output.prediction.mean((0, 1)).tolist())
 importance = transformer.interpret_output(found.output, reduction="sum")

@@ -18,7 +18,9 @@ falling = Solver1D(
     valid_generator=Generator1D(8, 0.0, 2.0, method="equally-spaced"),
 )  # fmt: skip
 falling.fit(max_epochs=12, tqdm_file=None)
-print("falling", falling.metrics_history["train_loss"][-3:], falling.metrics_history["valid_loss"][-1])
+print(
+    "falling", falling.metrics_history["train_loss"][-3:], falling.metrics_history["valid_loss"][-1]
+)
 print(falling.get_solution()(torch.linspace(0, 2, 5)).tolist())
 torch.manual_seed(1)
 swinging = Solver1D(
@@ -33,10 +35,12 @@ swinging.fit(max_epochs=6, tqdm_file=None)
 u, v = swinging.get_solution(best=False)(torch.linspace(0, 1, 4))
 print("swinging", swinging.metrics_history["train_loss"], u.tolist(), v.tolist())
 torch.manual_seed(2)
-zero = lambda s: torch.zeros_like(s)  # noqa: E731
+zero = torch.zeros_like
 plate = Solver2D(
     lambda u, x, y: [diff(u, x, order=2) + diff(u, y, order=2)],
-    conditions=[DirichletBVP2D(0.0, lambda y: torch.sin(torch.pi * y), 1.0, zero, 0.0, zero, 1.0, zero)],
+    conditions=[
+        DirichletBVP2D(0.0, lambda y: torch.sin(torch.pi * y), 1.0, zero, 0.0, zero, 1.0, zero)
+    ],
     xy_min=(0, 0), xy_max=(1, 1),
     nets=[FCNN(2, 1, hidden_units=(10,))],
     train_generator=Generator2D((4, 4), (0, 0), (1, 1), method="equally-spaced-noisy"),

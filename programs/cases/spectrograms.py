@@ -18,7 +18,9 @@ layers = {
 }  # fmt: skip
 for name, layer in layers.items():
     found = layer(sound)
-    print(name, tuple(found.shape), found.double().abs().mean().item(), found.flatten()[:3].tolist())
+    print(
+        name, tuple(found.shape), found.double().abs().mean().item(), found.flatten()[:3].tolist()
+    )
 there = features.STFT(n_fft=256, hop_length=64, iSTFT=True, output_format="Complex", **quiet)
 back = there.inverse(there(sound), onesided=True, length=4096)
 print("inverse", (back - sound).abs().max().item() < 1e-3)

@@ -5,14 +5,23 @@ from spikingjelly.activation_based import encoding, functional, layer, neuron, s
 
 torch.manual_seed(0)
 currents = torch.rand(6, 3, 4) * 1.5
-for kind in (neuron.IFNode, neuron.LIFNode, neuron.ParametricLIFNode, neuron.QIFNode, neuron.EIFNode):
+for kind in (
+    neuron.IFNode,
+    neuron.LIFNode,
+    neuron.ParametricLIFNode,
+    neuron.QIFNode,
+    neuron.EIFNode,
+):
     one = kind(surrogate_function=surrogate.ATan())
     single = torch.stack([one(current) for current in currents])
     many = kind(step_mode="m", surrogate_function=surrogate.Sigmoid(alpha=3.0))
-    print(kind.__name__, single.sum().item(), many(currents).sum((1, 2)).tolist(), one.v.sum().item())
+    print(
+        kind.__name__, single.sum().item(), many(currents).sum((1, 2)).tolist(), one.v.sum().item()
+    )
 net = torch.nn.Sequential(
     layer.Conv2d(1, 4, 3, padding=1, bias=False), layer.BatchNorm2d(4), neuron.IFNode(),
-    layer.MaxPool2d(2), layer.Flatten(), layer.Linear(64, 8), neuron.LIFNode(tau=2.0, detach_reset=True),
+    layer.MaxPool2d(2), layer.Flatten(), layer.Linear(64, 8),
+    neuron.LIFNode(tau=2.0, detach_reset=True),
     layer.Dropout(0.2), layer.Linear(8, 3),
 )  # fmt: skip
 functional.set_step_mode(net, "m")
@@ -29,7 +38,12 @@ for _ in range(3):
     print("loss", loss.item())
 print("slopes", [p.grad.abs().sum().item() for p in net.parameters()])
 x = torch.linspace(-1, 1, 7, requires_grad=True)
-for shape in (surrogate.PiecewiseQuadratic, surrogate.SoftSign, surrogate.Erf, surrogate.LeakyKReLU):
+for shape in (
+    surrogate.PiecewiseQuadratic,
+    surrogate.SoftSign,
+    surrogate.Erf,
+    surrogate.LeakyKReLU,
+):
     (slope,) = torch.autograd.grad(shape()(x).sum(), x)
     print(shape.__name__, slope.tolist())
 print("phases", encoding.LatencyEncoder(4)(torch.tensor([0.1, 0.9])).tolist())

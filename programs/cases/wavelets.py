@@ -16,7 +16,9 @@ for name in ("haar", "db3", "sym4"):
 print("slope", slope[0, :5].tolist())
 image = torch.randn(2, 16, 20)
 flat = ptwt.wavedec2(image, "db2", level=2, mode="symmetric")
-print("image", flat[0].sum().item(), [[d.abs().sum().item() for d in details] for details in flat[1:]])
+print(
+    "image", flat[0].sum().item(), [[d.abs().sum().item() for d in details] for details in flat[1:]]
+)
 print("   back", (ptwt.waverec2(flat, "db2")[:, :16, :20] - image).abs().max().item() < 1e-5)
 cube = ptwt.wavedec3(torch.randn(1, 8, 8, 8), "haar", level=1)
 print("cube", cube[0].sum().item(), sorted((k, v.abs().sum().item()) for k, v in cube[1].items()))
