@@ -4,6 +4,7 @@ import contextlib
 import tempfile
 
 import numpy as np
+import torch
 from pytorch_tabnet.pretraining import TabNetPretrainer
 from pytorch_tabnet.tab_model import TabNetClassifier, TabNetRegressor
 
@@ -28,6 +29,10 @@ with tempfile.TemporaryDirectory() as folder:
     again.load_model(file)
 print("kept", (again.predict(x[64:]) == classifier.predict(x[64:])).all())
 
+# These in double precision (the library makes all inputs single): in single, predictions near zero
+# are the difference of larger numbers.
+torch.set_default_dtype(torch.float64)
+torch.Tensor.float = torch.Tensor.double
 first = TabNetPretrainer(mask_type="entmax", **sizes)
 first.fit(x[:64, :5], eval_set=[x[64:, :5]], pretraining_ratio=0.5, **fit)
 print("pretrained", first.history["loss"])

@@ -204,3 +204,29 @@ def test_an_accumulated_gradient_is_nobody_elses() -> None:
     out.backward(seed)
     seed.zero_()
     assert weight.grad.to_dense().sum().item() == 4
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_iterating_gives_the_parts_of_the_first_dim(seed: int) -> None:
+    tensor = draw(seed).requires_grad_()
+    parts = list(tensor)
+    assert len(parts) == 4
+    for part, expected in zip(parts, dense(tensor), strict=True):
+        found = part.to_dense() if part.is_sparse else part
+        np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-12)
+    loss = sum((k + 1) * torch.sparse.sum(p) if p.is_sparse else (k + 1) * p.sum()
+               for k, p in enumerate(parts))  # fmt: skip
+    loss.backward()
+    slope = tensor.grad.to_dense() if tensor.grad.is_sparse else tensor.grad
+    for k, row in enumerate(slope):
+        assert set(row.flatten().tolist()) <= {0.0, k + 1.0}
+    assert slope.any() or not tensor._nnz()
+
+
+def test_rows_of_a_compressed_matrix_and_columns_of_a_sparse_one() -> None:
+    matrix = torch.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
+    for rows in (list(matrix.to_sparse_csr()), matrix.to_sparse().t().unbind(1)):
+        assert [row.layout for row in rows] == [torch.sparse_coo] * 2
+        assert [row.to_dense().tolist() for row in rows] == matrix.tolist()
+    with pytest.raises(TypeError, match="iteration over a 0-d tensor"):
+        list(torch.tensor(1.0).to_sparse())

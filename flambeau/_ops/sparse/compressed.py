@@ -325,3 +325,9 @@ def passed(tensor: CompressedTensor) -> Any:
 def select(tensor: CompressedTensor, dim: int, index: int) -> Any:
     """One row or column of a matrix, in coordinates."""
     return ops.select(coalesce(as_coo(tensor)), dim, index)
+
+
+@on_compressed("unbind.int")
+def unbind(tensor: CompressedTensor, dim: int = 0) -> tuple[Any, ...]:
+    """The rows or columns of a matrix, each in coordinates."""
+    return ops.unbind(coalesce(as_coo(tensor)), dim)  # type: ignore[no-any-return]

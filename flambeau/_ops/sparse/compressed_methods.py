@@ -131,6 +131,7 @@ def matmul(self: CompressedTensor, other: Any) -> Any:
 
 
 own(shapes.__getitem__)
+own(shapes.__iter__)
 
 
 @own

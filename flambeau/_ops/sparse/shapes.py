@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -225,6 +225,19 @@ def select(tensor: SparseTensor, dim: int, index: int) -> Any:
     result = sparse_tensor(wrap(np.ascontiguousarray(places)), entries, rest, tensor._coalesced)
     result._title = "SelectBackward0"
     return result
+
+
+@on_sparse("unbind.int")
+def unbind(tensor: Any, dim: int = 0) -> tuple[Any, ...]:
+    """The parts at every index of a dim, without the dim."""
+    return tuple(ops.select(tensor, dim, k) for k in range(tensor.size(dim)))
+
+
+@method
+def __iter__(self: Any) -> Iterator[Any]:
+    if not self.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(ops.unbind(self, 0))
 
 
 @method
