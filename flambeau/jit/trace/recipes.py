@@ -263,21 +263,19 @@ def _setitem(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
     return indexing.set(trace, itself, *args)
 
 
-# ---- functions that are programs: what they are made of is recorded
+# ---- norms
 
 
-def program(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function that is run instead, openly."""
+@recipe("nn.functional.normalize")
+def _normalize(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
+    """What it is made of, with the norm in the input's shape, which eager spares."""
+    return trace.openly("normalize", _over_norm, args, kwargs)
 
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        def run(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
-            return trace.openly(itself.__name__, function, args, kwargs)
 
-        for name in names:
-            RECIPES[name] = run
-        return function
-
-    return add
+def _over_norm(
+    input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None
+) -> Any:
+    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
 
 
 @recipe("norm")
