@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from flambeau._ops.table.namespace import ops
@@ -10,18 +9,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.nested._jagged import NestedTensor, made, of_rows, packed, remade
 from flambeau.nested._sizes import NestedInt
 
-FORMS = NestedTensor._forms
-
-
-def form(*names: str) -> Callable[[Any], Any]:
-    """Make a function the form for jagged tensors of what goes by these names."""
-
-    def add(function: Any) -> Any:
-        for name in names:
-            FORMS[name] = function
-        return function
-
-    return add
+FORMS, form = NestedTensor._forms, NestedTensor._form
 
 
 def function(name: str) -> Any:

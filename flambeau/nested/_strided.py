@@ -174,18 +174,7 @@ def _operand(pattern: Any, name: str, value: Any, place: int) -> Any:
     return value
 
 
-FORMS = StridedNestedTensor._forms
-
-
-def form(*names: str) -> Callable[[Any], Any]:
-    """Make a function the form for strided nested tensors of what goes by these names."""
-
-    def add(function: Any) -> Any:
-        for name in names:
-            FORMS[name] = function
-        return function
-
-    return add
+FORMS, form = StridedNestedTensor._forms, StridedNestedTensor._form
 
 
 def _row_by_row(self: StridedNestedTensor, run: Callable[[Any], Any]) -> Any:
