@@ -51,11 +51,16 @@ def as_aten(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispatchin
     named = {name: value for name, value in kwargs.items()
              if value is not None and name not in ("out", "requires_grad")
              and not (name == "pin_memory" and value is False)}  # fmt: skip
+    return call_of(packet, args, named)
+
+
+def call_of(packet: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispatching.Call | None:
+    """A call of the first overload that the arguments fit, with sizes as a list or loose."""
     sizes = len(args)
     while sizes and isinstance(args[sizes - 1], int):
         sizes -= 1
     loose = (*args[:sizes], list(args[sizes:]))
-    return fitting(packet, args, named) or fitting(packet, loose, named)
+    return fitting(packet, args, kwargs) or fitting(packet, loose, kwargs)
 
 
 def fitting(packet: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispatching.Call | None:
