@@ -12,7 +12,7 @@ from typing import Any
 from flambeau._core.missing import missing
 from flambeau.func.batched import vmap
 from flambeau.func.forward import hessian, jacfwd, jvp, linearize
-from flambeau.func.functionalize import functionalize
+from flambeau.func.without_writes import functionalize
 from flambeau.func.modules import (
     functional_call,
     replace_all_batch_norm_modules_,
