@@ -69,5 +69,8 @@ def fitting(packet: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispa
     for name in packet.overloads():
         overload = getattr(packet, name)
         if not name.endswith("out") and overload.fits(listed, kwargs):
-            return dispatching.Call(overload, listed, kwargs)
+            given = dict(zip([p.name for p in overload._schema.arguments], listed, strict=False))
+            placed = [(p, (given | kwargs).get(p.name, p.default))
+                      for p in overload._schema.arguments]  # fmt: skip
+            return dispatching.Call(overload, *dispatching.arranged(placed))
     return None
