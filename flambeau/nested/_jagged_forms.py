@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core.tables import entering
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nested._jagged import NestedTensor, made, of_rows, packed, remade
 from flambeau.nested._sizes import NestedInt
 
-FORMS, form = NestedTensor._forms, NestedTensor._form
+FORMS = NestedTensor._forms
+form = entering(FORMS)
+"""Make a function the form of what goes by these names."""
 
 
 def function(name: str) -> Any:

@@ -25,16 +25,6 @@ class Nested(Tensor):
     transpose: Any
 
     @classmethod
-    def _form(cls, *names: str) -> Callable[[Form], Form]:
-        """Make a function the form of what goes by these names."""
-
-        def add(function: Form) -> Form:
-            cls._forms.update(dict.fromkeys(names, function))
-            return function
-
-        return add
-
-    @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:

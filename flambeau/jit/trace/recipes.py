@@ -13,6 +13,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import CPU
+from flambeau._core.tables import entering
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit.frontend.builtins import is_functional
 from flambeau.jit.ir import types as T
@@ -69,15 +70,8 @@ NAMES = {
 """Operators of public names that are spelled otherwise."""
 
 
-def recipe(*names: str) -> Callable[[Recipe], Recipe]:
-    """Make a function the recipe of public names."""
-
-    def add(function: Recipe) -> Recipe:
-        for name in names:
-            RECIPES[name] = function
-        return function
-
-    return add
+recipe = entering(RECIPES)
+"""Make a function the recipe of public names."""
 
 
 def bound(names: str, args: Sequence[Any], kwargs: dict[str, Any], **defaults: Any) -> list[Any]:
