@@ -86,6 +86,7 @@ LOGIT_VALUE, LOGIT_SLOPE = _by_elements(LOGIT)
 
 
 @on_gpu("binary_cross_entropy_with_logits")
+@repeated
 def cross_entropy_of_logits(x: Any, target: Any, weight: Any = None, pos_weight: Any = None,
                             reduction: int = MEAN) -> Any:  # fmt: skip
     """Binary cross-entropy of `sigmoid(x)`."""
@@ -94,6 +95,7 @@ def cross_entropy_of_logits(x: Any, target: Any, weight: Any = None, pos_weight:
 
 
 @on_gpu("_binary_cross_entropy_with_logits_backward")
+@repeated
 def cross_entropy_of_logits_backward(grad: Any, x: Any, target: Any, weight: Any, pos_weight: Any,
                                      reduction: int) -> Any:  # fmt: skip
     """Its gradient."""

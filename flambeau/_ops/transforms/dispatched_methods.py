@@ -127,7 +127,19 @@ def _moved_to_gpu(before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return tensor.to(device("cuda" if number is None else number))
 
 
-OTHERWISE: dict[str, Any] = {LIFT: _lifted, "to": _moved, "cuda": _moved_to_gpu}
+def _given_memory(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Another size, other memory: modes see it; tensors of classes have none to be given."""
+    if dispatching.classes_in((*args, *kwargs.values())):
+        return before(*args, **kwargs)
+    return _through(name, before, args, kwargs)
+
+
+OTHERWISE: dict[str, Any] = {
+    LIFT: _lifted,
+    "to": _moved,
+    "cuda": _moved_to_gpu,
+    **{name: partial(_given_memory, name) for name in ("resize_", "resize_as_", "set_")},
+}
 """What is not shown as the operator of its name."""
 
 
