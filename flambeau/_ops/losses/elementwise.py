@@ -136,8 +136,10 @@ def difference(left: np.ndarray, right: np.ndarray, *, row_major: bool = False) 
         raise
 
 
-def scaled_gradient(slope: np.ndarray, grad: np.ndarray, reduction: int, result: Any) -> Any:
-    """A loss's slope times the incoming gradient, divided for a mean."""
+def scaled_gradient(slope: np.ndarray, grad: np.ndarray, reduction: int, result: Any,
+                    like: np.ndarray | None = None) -> Any:  # fmt: skip
+    """A loss's slope times the incoming gradient, divided for a mean; `like`: in the memory order
+    of that array."""
     slope, grad = np.asarray(slope), widen(grad)
     if reduction == MEAN:
         grad = grad / max(slope.size, 1)
@@ -145,6 +147,9 @@ def scaled_gradient(slope: np.ndarray, grad: np.ndarray, reduction: int, result:
         np.multiply(slope, grad, out=slope)
     else:
         slope = np.multiply(slope, grad)
+    plain = slope.flags.c_contiguous and (like is None or like.flags.c_contiguous)
+    if like is not None and not plain and slope.shape == like.shape:
+        slope = in_order_of(slope, like)
     return slope if slope.dtype == result else narrow(slope, result)
 
 
