@@ -170,7 +170,7 @@ ALLOWED: dict[tuple[str, str], str] = {
         "PRODUCTS",
     ): "composites that a trace records whole, before their rows are cast",
     ("jit/trace/sizes.py", ""): "Python's comparisons of sizes",
-    ("func/functionalize.py", "BACK"): "the way back through each view of ATen, below rows",
+    ("func/without_writes.py", "BACK"): "the way back through each view of ATen, below rows",
     ("nn/init.py", "GAINS"): "PyTorch's published gains",
     ("nn/uninitialized.py", "OF_AUTOGRAD"): "attributes of tensors",
     ("nn/uninitialized.py", "PASSING"): "methods that PyTorch allows on parameters without shape",

@@ -36,11 +36,19 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "reductions": lambda t: (t.ones(2).sum(), t.ones(2, 3).sum(1), t.ones(2, 3).mean(1),
                              t.ones(2, 3).max(1), t.ones(2).max(), t.ones(2, 3).var(1)),
     "factories": lambda t: (t.ones(2), t.zeros(2, 3), t.rand(2), t.randn((2,)), t.arange(3),
-                            t.empty(2), t.full((2,), 1.0), t.randint(3, (2,)), t.eye(2),
-                            t.linspace(0, 1, 3), t.ones_like(t.zeros(2))),
+                            t.empty(2), t.full((2,), 1.0), t.full(size=(2,), fill_value=1.0),
+                            t.randint(3, (2,)), t.eye(2), t.linspace(0, 1, 3),
+                            t.ones_like(t.zeros(2))),
     "numbers": lambda t: (t.ones(1).item(), bool(t.ones(1) > 0), float(t.ones(1))),
     "writes": lambda t: (t.ones(2).copy_(t.zeros(2)), t.ones(2).fill_(3), t.ones(2).zero_(),
                          t.empty(2).uniform_().shape, t.ones(2).detach()),
+    "geometry": lambda t: (t.ones(2, 3).unsqueeze_(1), t.ones(2, 1).squeeze_(),
+                           t.ones(2, 1).squeeze_(1), t.ones(1, 2, 1).squeeze_((0, 2)),
+                           t.ones(2, 3).transpose_(0, -1), t.ones(2, 3).swapaxes_(0, 1),
+                           t.ones(2, 3).swapdims_(dim0=0, dim1=1), t.ones(2, 3).t_(),
+                           t.ones(4).as_strided_((2, 2), (1, 1)), t.ones(4).resize_(2, 1),
+                           t.ones(4).resize_((2, 2)), t.ones(4).resize_as_(t.ones(2)),
+                           t.ones(4).set_(t.ones(2))),
     "joins": lambda t: (t.cat([t.ones(2), t.zeros(2)]), t.stack([t.ones(2), t.zeros(2)]),
                         t.where(t.ones(2) > 0, t.ones(2), t.zeros(2)), t.ones(2).to(t.float64),
                         t.ones(2).clamp(0, 1), t.ones(2).argmax()),
@@ -218,6 +226,27 @@ def _history(t: Any) -> Any:
     return y, z, g, y.grad_fn.name(), z.grad_fn.name()
 
 
+def _geometry_is_recorded(t: Any) -> Any:
+    """Tensors that become views of themselves, and writes, below a mode: history, versions."""
+    found = []
+    for change in (
+        lambda y: y.unsqueeze_(1), lambda y: y.t_(), lambda y: y.unsqueeze_(0).squeeze_(0),
+        lambda y: y[:].t_(), lambda y: y.as_strided_((3, 2), (2, 1)), lambda y: y.t_().mul_(2),
+        lambda y: y.zero_(), lambda y: y[0].add_(1), lambda y: y.unsqueeze_(0).squeeze_((0, 1)),
+    ):  # fmt: skip
+        x = t.arange(6.0).reshape(2, 3).requires_grad_()
+        y = x * 2
+        with logging(t) as mode:
+            changed = change(y)
+        weights = t.arange(float(changed.numel())).reshape(changed.shape)
+        (grad,) = t.autograd.grad((changed * weights).sum(), x)
+        found.append([mode.seen, grad, y._version, changed.grad_fn.name(), changed.stride()])
+    x = t.ones(2, 3)
+    with logging(t):
+        x.resize_(2, 3)
+    return [*found, x._version]
+
+
 def _backward_is_seen(t: Any) -> Any:
     x, w = t.ones(2, 3, requires_grad=True), t.ones(4, 3, requires_grad=True)
     y = t.nn.functional.linear(x, w).relu()
@@ -229,7 +258,7 @@ def _backward_is_seen(t: Any) -> Any:
 
 
 SCENARIOS = [_facts, _operators, _written, _numbers, _gradients, _training, _modes_and_classes,
-             _history, _backward_is_seen]  # fmt: skip
+             _history, _backward_is_seen, _geometry_is_recorded]  # fmt: skip
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)

@@ -70,6 +70,11 @@ channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 
 
+def around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
+    """How many elements there are before a dim, along it, and behind it."""
+    return prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+
+
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints that prints as `torch.Size([2, 3])`.
 

@@ -7,7 +7,10 @@ The public names of PyTorch are listed in `torch_names.txt`, written by
 from __future__ import annotations
 
 import functools
-from typing import NoReturn
+import sys
+from collections.abc import Callable, Container, Mapping
+from importlib import import_module
+from typing import Any, NoReturn
 
 from .._version import __version__
 
@@ -71,6 +74,23 @@ def missing(module_name: str, attribute: str) -> NoReturn:
     if dotted in torch_names():
         raise NotImplementedInFlambeau(not_implemented_text(dotted), name=attribute)
     raise AttributeError(f"module '{module}' has no attribute '{attribute}'", name=attribute)
+
+
+def lazily(module_name: str, file_of: Mapping[str, str],
+           files: Container[str] = ()) -> Callable[[str], Any]:  # fmt: skip
+    """A package's `__getattr__`: names in its files, and files, imported when first used."""
+
+    def find(name: str) -> Any:
+        if name in file_of:
+            found = getattr(import_module(f"{module_name}.{file_of[name]}"), name)
+        elif name in files:
+            found = import_module(f"{module_name}.{name}")
+        else:
+            return missing(module_name, name)
+        setattr(sys.modules[module_name], name, found)
+        return found
+
+    return find
 
 
 class MissingAttribute:

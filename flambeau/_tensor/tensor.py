@@ -12,6 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import CPU, META, device, made_on, thread
 from flambeau._core.layout import Size, _Constant, strided
+from flambeau._core.tables import entering
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.attributes import FIELDS, TensorBase, attributes
 from flambeau._tensor.device_array import DeviceArray, constant, from_host
@@ -318,14 +319,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 FIELDS.update(Tensor.__annotations__)
 
 
-def provides(name: str) -> Callable[[Function], Function]:
-    """Register a function of an upper layer under a name that Tensor calls."""
-
-    def register(function: Function) -> Function:
-        constructors[name] = function
-        return function
-
-    return register
+provides = entering(constructors)
+"""Register a function of an upper layer under a name that Tensor calls."""
 
 
 def method(function: Function) -> Function:

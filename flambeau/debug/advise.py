@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from contextlib import ContextDecorator
-from types import TracebackType
 from typing import Any, TextIO
 
 from flambeau._core.modes import Observer, observing
@@ -83,12 +82,7 @@ class advise(ContextDecorator):
         _warn_of_faults(True)
         return looker.report
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         report = self.open.pop().close()
         _warn_of_faults(bool(self.open))
         if not self.quiet:

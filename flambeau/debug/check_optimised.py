@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ContextDecorator
-from types import TracebackType
 
 
 class check_optimised(ContextDecorator):
@@ -36,12 +35,7 @@ class check_optimised(ContextDecorator):
         checked.counted.clear()
         return checked.counted
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         from flambeau.jit import state
         from flambeau.jit.optimise.shadow import checked
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from types import ModuleType
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 HOME = {
     "distribution": "Distribution",
@@ -71,16 +70,7 @@ _FILE_OF = {name: file for file, names in HOME.items() for name in names.split()
 __all__ = list(_FILE_OF)
 
 
-def __getattr__(name: str) -> Any:
-    """Names and files of this package, imported when first used."""
-    if name in _FILE_OF:
-        found = getattr(importlib.import_module(f"{__name__}.{_FILE_OF[name]}"), name)
-    elif name in HOME:
-        found = importlib.import_module(f"{__name__}.{name}")
-    else:
-        return missing(__name__, name)
-    globals()[name] = found
-    return found
+__getattr__ = lazily(__name__, _FILE_OF, HOME)
 
 
 def __dir__() -> list[str]:

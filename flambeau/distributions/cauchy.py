@@ -8,12 +8,12 @@ from typing import Any
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.distributions import constraints
-from flambeau.distributions.parameters import Parametrised
+from flambeau.distributions.parameters import AroundLoc
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Parametrised):
+class Cauchy(AroundLoc):
     """The ratio of two normal numbers, stretched by `scale` and moved by `loc`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -26,10 +26,6 @@ class Cauchy(Parametrised):
     @property
     def mean(self) -> Tensor:
         return self._everywhere(math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -7,12 +7,12 @@ from typing import Any
 
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
-from flambeau.distributions.parameters import Parametrised
+from flambeau.distributions.parameters import AroundLoc
 
 EXACTLY_ONE = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
 
 
-class Gaussian(Parametrised):
+class Gaussian(AroundLoc):
     """A normal distribution of vectors, by three questions about its covariance."""
 
     has_rsample = True
@@ -29,14 +29,6 @@ class Gaussian(Parametrised):
     def _root(self) -> Tensor:
         """A matrix `A` with `A @ A.mT` the covariance."""
         raise NotImplementedError
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -7,13 +7,13 @@ from typing import Any
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.distributions import constraints
-from flambeau.distributions.parameters import Parametrised
+from flambeau.distributions.parameters import AroundLoc
 from flambeau.distributions.utils import finfo
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Parametrised):
+class Laplace(AroundLoc):
     """Exponential tails to both sides of `loc`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -22,14 +22,6 @@ class Laplace(Parametrised):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, loc=loc, scale=scale)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

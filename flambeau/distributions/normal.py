@@ -10,7 +10,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributions import constraints
 from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.parameters import Parametrised
+from flambeau.distributions.parameters import AroundLoc
 from flambeau.distributions.utils import _standard_normal
 
 __all__ = ["Normal"]
@@ -18,7 +18,7 @@ __all__ = ["Normal"]
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
-class Normal(Parametrised, ExponentialFamily):
+class Normal(AroundLoc, ExponentialFamily):
     """Gauss's distribution, of mean `loc` and standard deviation `scale`.
 
     >>> Normal(torch.tensor([0.0]), torch.tensor([2.0])).cdf(torch.tensor([0.0]))
@@ -32,14 +32,6 @@ class Normal(Parametrised, ExponentialFamily):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, loc=loc, scale=scale)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

@@ -60,6 +60,20 @@ class Parametrised(Distribution):
         return value.expand(batch_shape + value.shape[len(self._batch_shape) :])
 
 
+class AroundLoc(Parametrised):
+    """A distribution that is symmetric around `loc`."""
+
+    loc: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
 def _home(kind: type) -> type:
     """The class of this package that a class of a user is made of, or the class itself."""
     return next(base for base in kind.__mro__ if own_module(base).startswith(f"{__package__}."))

@@ -10,13 +10,13 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.chi2 import Chi2
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.parameters import Parametrised
+from flambeau.distributions.parameters import AroundLoc
 from flambeau.distributions.utils import _standard_normal
 
 __all__ = ["StudentT"]
 
 
-class StudentT(Parametrised):
+class StudentT(AroundLoc):
     """A normal number over the root of a mean of `df` squares of others."""
 
     arg_constraints = {
@@ -38,10 +38,6 @@ class StudentT(Parametrised):
     @property
     def mean(self) -> Tensor:
         return self.loc.masked_fill(self.df <= 1, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -11,13 +11,13 @@ from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributions import constraints
-from flambeau.distributions.parameters import Parametrised
+from flambeau.distributions.parameters import AroundLoc
 from flambeau.distributions.utils import lazy_property
 
 __all__ = ["VonMises"]
 
 
-class VonMises(Parametrised):
+class VonMises(AroundLoc):
     """Angles around `loc`, of density proportional to `exp(concentration * cos(x - loc))`."""
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
@@ -26,14 +26,6 @@ class VonMises(Parametrised):
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, loc=loc, concentration=concentration)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:  # type: ignore[override]

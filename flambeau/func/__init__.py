@@ -12,13 +12,13 @@ from typing import Any
 from flambeau._core.missing import missing
 from flambeau.func.batched import vmap
 from flambeau.func.forward import hessian, jacfwd, jvp, linearize
-from flambeau.func.functionalize import functionalize
 from flambeau.func.modules import (
     functional_call,
     replace_all_batch_norm_modules_,
     stack_module_state,
 )
 from flambeau.func.reverse import grad, grad_and_value, jacrev, vjp
+from flambeau.func.without_writes import functionalize
 
 __all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd",
            "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state",

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from flambeau._core.tables import entering
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nested._jagged import NestedTensor, made, of_rows, packed, remade
 from flambeau.nested._sizes import NestedInt
 
 FORMS = NestedTensor._forms
-
-
-def form(*names: str) -> Callable[[Any], Any]:
-    """Make a function the form for jagged tensors of what goes by these names."""
-
-    def add(function: Any) -> Any:
-        for name in names:
-            FORMS[name] = function
-        return function
-
-    return add
+form = entering(FORMS)
+"""Make a function the form of what goes by these names."""
 
 
 def function(name: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import flambeau._core.dtype as dt
 from flambeau._core.layout import strided
+from flambeau._core.tables import entering
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.conversion import tensor as new_tensor
 from flambeau.nested._shared import (
@@ -175,17 +176,8 @@ def _operand(pattern: Any, name: str, value: Any, place: int) -> Any:
 
 
 FORMS = StridedNestedTensor._forms
-
-
-def form(*names: str) -> Callable[[Any], Any]:
-    """Make a function the form for strided nested tensors of what goes by these names."""
-
-    def add(function: Any) -> Any:
-        for name in names:
-            FORMS[name] = function
-        return function
-
-    return add
+form = entering(FORMS)
+"""Make a function the form of what goes by these names."""
 
 
 def _row_by_row(self: StridedNestedTensor, run: Callable[[Any], Any]) -> Any:

@@ -5,10 +5,9 @@ Layers live in `layers/`, one file per family; a family is imported when one of 
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import (
     Buffer,
@@ -120,16 +119,7 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     return chosen
 
 
-def __getattr__(name: str) -> Any:
-    """Layers and submodules, imported when first used."""
-    if name in HOME:
-        found = getattr(importlib.import_module(f"flambeau.nn.{HOME[name]}"), name)
-    elif name in SUBMODULES:
-        found = importlib.import_module(f"flambeau.nn.{name}")
-    else:
-        return missing(__name__, name)
-    globals()[name] = found
-    return found
+__getattr__ = lazily(__name__, HOME, SUBMODULES)
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ from pickle import UnpicklingError
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from flambeau._core.tables import entering
 from flambeau.serialization.allowed import COPYING
 from flambeau.serialization.checks import check_key, decode
 
@@ -23,15 +24,8 @@ Handler = Callable[["SafeUnpickler"], None]
 HANDLERS: dict[int, Handler] = {}
 
 
-def opcode(*codes: bytes) -> Callable[[Handler], Handler]:
-    """Register a handler for one or more opcodes."""
-
-    def register(handler: Handler) -> Handler:
-        for code in codes:
-            HANDLERS[code[0]] = handler
-        return handler
-
-    return register
+opcode = entering(HANDLERS, lambda code: code[0])
+"""Register a handler for one or more opcodes."""
 
 
 # ---- the frame of a pickle

@@ -27,6 +27,7 @@ from flambeau._compiler.kernel_source import (
 )
 from flambeau._compiler.loops import Operand
 from flambeau._compiler.types import OF_NUMPY, Scalar, b8, boolean, f32
+from flambeau._ops.launching.loop_plans import steps_of, type_of
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import Kernel, kernel
 from flambeau._tensor.device_array import DeviceArray, block_of
@@ -217,14 +218,6 @@ def _is_fixed(fusion: Fusion, value: Any) -> bool:
     return not isinstance(value, np.ndarray) and fixed_number(fusion.compute, value)
 
 
-def type_of(dtype: np.dtype[Any]) -> Scalar:
-    """The element type of an array. Raises NoForm for complex numbers and float8."""
-    found = OF_NUMPY.get(dtype.name)
-    if found is None:
-        raise NoForm(dtype.name)
-    return found
-
-
 def _operand(fusion: Fusion, k: int, operands: Sequence[Any], fixed: dict[int, Any]) -> Operand:
     """The operand for a number."""
     if k in fixed:
@@ -239,20 +232,6 @@ def _array(fusion: Fusion, k: int, array: Any, type: Scalar, layout: str) -> Ope
     chooses = fusion.names[k] in fusion.conditions and type is b8
     rounded = array.ndim > 0 or fusion.rounds[k]
     return Operand(f"x{k}", type, layout, rounded=rounded, condition=chooses)
-
-
-def steps_of(array: Any, shape: tuple[int, ...]) -> list[int]:
-    """Steps of an operand along the dims of the result, in elements; 0 where it is broadcast."""
-    if array.ndim > len(shape):
-        raise NoForm("more dims than the result")
-    steps = [0] * (len(shape) - array.ndim)
-    for size, wanted, step in zip(array.shape, shape[len(steps) :], array.strides, strict=True):
-        if size not in (1, wanted):
-            raise NoForm("another shape than the result")
-        if step % array.itemsize:
-            raise NoForm("elements that are not aligned")
-        steps.append(0 if size == 1 else step // array.itemsize)
-    return steps
 
 
 Dims = list[tuple[int, tuple[int, ...]]]

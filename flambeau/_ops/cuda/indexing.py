@@ -16,6 +16,7 @@ from flambeau._compiler.gpu.pointwise_text import divisor
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import NAMES, OF_NUMPY, f32, f64
 from flambeau._core import settings
+from flambeau._core.layout import around
 from flambeau._ops.cuda import fills
 from flambeau._ops.cuda.elementwise import SHORT, loop_of
 from flambeau._ops.cuda.fills import RAW
@@ -35,11 +36,6 @@ ATOMIC = ("float32", "float64", "int32", "int64")
 COLUMNS = 4
 TAKEN = 2
 """Vectors of a thread that copies rows of a table."""
-
-
-def _three(data: DeviceArray, dim: int) -> tuple[int, int, int]:
-    """Sizes before, along and behind a dim."""
-    return math.prod(data.shape[:dim]), data.shape[dim], math.prod(data.shape[dim + 1 :])
 
 
 def _raw(data: Any) -> Any:
@@ -62,7 +58,7 @@ def _blocks(units: int) -> int:
 
 def take(data: DeviceArray, dim: int, index: DeviceArray, shape: tuple[int, ...]) -> Any:
     """The slices of a dim at places; a new array of the given shape."""
-    outer, size, inner = _three(data, dim)
+    outer, size, inner = around(data.shape, dim)
     source, index = _raw(data), fills.plain(index)
     out = fills.new(shape, None, data.dtype, data)
     count = index.size
@@ -154,7 +150,7 @@ def _in_order(out: DeviceArray, rows: DeviceArray, index: DeviceArray, skipped: 
 
 def _add(total: Any, dim: int, index: Any, rows: Any, skipped: int) -> None:
     """Add slices to those at the given places of a dim, by atomics."""
-    outer, size, inner = _three(total, dim)
+    outer, size, inner = around(total.shape, dim)
     units = outer * index.size * inner
     form = Shape(threads=THREADS, aligned=False, reads=("index", "source"))
     made = kernel(kernels.add_rows, form, T=OF_NUMPY[NAMES[rows.dtype]],
@@ -192,7 +188,7 @@ def gather(data: DeviceArray, dim: int, index: Any, sparse: bool = False) -> Any
     index = fills.plain(index)
     source = _raw(_narrowed(data, index.shape, dim))
     out = fills.new(index.shape, None, data.dtype, data)
-    _, count, inner = _three(index, dim)
+    _, count, inner = around(index.shape, dim)
     form = Shape(threads=THREADS, aligned=False, reads=("x", "index"))
     made = kernel(kernels.gather_elements, form, T=OF_NUMPY[NAMES[source.dtype]],
                   I=OF_NUMPY[NAMES[index.dtype]], THREADS=THREADS,
@@ -231,7 +227,7 @@ def _scatter(data: DeviceArray, dim: int, index: Any, source: Any, add: bool) ->
         return _narrow(out, data)
     values, single = _values(source, index, wide, data)
     raw = wide if add else RAW[wide.itemsize]
-    _, count, inner = _three(index, dim)
+    _, count, inner = around(index.shape, dim)
     form = Shape(threads=THREADS, aligned=False, reads=("index", "source"))
     made = kernel(kernels.scatter_elements, form, T=OF_NUMPY[raw.name],
                   I=OF_NUMPY[NAMES[index.dtype]], ADD=add, SINGLE=single, THREADS=THREADS,

@@ -15,7 +15,7 @@ from flambeau._ops.cuda.elementwise import apply
 from flambeau._ops.cuda.kernels.online import class_loss_online
 from flambeau._ops.cuda.repeating import repeated
 from flambeau._ops.cuda.softmaxes import _floats
-from flambeau._ops.cuda.table import checked, on_gpu
+from flambeau._ops.cuda.table import Kernel, checked, on_gpu
 from flambeau._ops.losses.elementwise import MEAN, NONE
 from flambeau._ops.rows import formulas as shared
 from flambeau._ops.rows.losses import HUBER, LOGIT, SMOOTH, SQUARED, Loss
@@ -46,98 +46,61 @@ def total_of(form: Formula, arrays: tuple[Any, ...], numbers: tuple[float, ...],
 # ---- losses of elements
 
 
-@checked
-def _loss(loss: Loss, x: Any, target: Any, reduction: int, *numbers: float) -> Any:
-    if not _alike(x, target):
-        return NotImplemented
-    if reduction == NONE:
-        return apply(loss.value, (x, target, *numbers), fills.new_like(x))
-    divisor = float(x.size) if reduction == MEAN else 1.0
-    return total_of(loss.total, (fills.plain(x), fills.plain(target)), numbers, divisor, x.dtype)
+def _by_elements(loss: Loss) -> tuple[Kernel, Kernel]:
+    """What computes a loss of elements, and what its gradient. Numbers that are 0 or less are the
+    host's to refuse."""
+
+    @repeated
+    @checked
+    def value(x: Any, target: Any, reduction: int = MEAN, *numbers: float) -> Any:
+        if not _alike(x, target) or any(number <= 0 for number in numbers):
+            return NotImplemented
+        if reduction == NONE:
+            return apply(loss.value, (x, target, *numbers), fills.new_like(x))
+        divisor = float(x.size) if reduction == MEAN else 1.0
+        arrays = fills.plain(x), fills.plain(target)
+        return total_of(loss.total, arrays, numbers, divisor, x.dtype)
+
+    @repeated
+    @checked
+    def slope(grad: Any, x: Any, target: Any, reduction: int, *numbers: float) -> Any:
+        if not _alike(x, target, grad) or any(number <= 0 for number in numbers):
+            return NotImplemented
+        factor = 1 / x.size if reduction == MEAN else 1.0
+        return apply(loss.scaled_slope, (x, target, *numbers, grad, factor), fills.new_like(x))
+
+    return value, slope
 
 
-@checked
-def _slope(loss: Loss, grad: Any, x: Any, target: Any, reduction: int, *numbers: float) -> Any:
-    if not _alike(x, target) or not isinstance(grad, DeviceArray):
-        return NotImplemented
-    factor = 1 / x.size if reduction == MEAN else 1.0
-    return apply(loss.scaled_slope, (x, target, *numbers, grad, factor), fills.new_like(x))
+def _alike(x: Any, target: Any, *others: Any) -> bool:
+    arrays = all(isinstance(array, DeviceArray) for array in (x, target, *others))
+    return arrays and x.shape == target.shape and x.dtype == target.dtype and x.size > 0 and (
+        _floats(x.dtype))  # fmt: skip
 
 
-def _alike(x: Any, target: Any) -> bool:
-    both = isinstance(x, DeviceArray) and isinstance(target, DeviceArray)
-    return both and x.shape == target.shape and x.dtype == target.dtype and x.size > 0 and _floats(
-        x.dtype)  # fmt: skip
-
-
-@on_gpu("mse_loss")
-@repeated
-@checked
-def mse_loss(x: Any, target: Any, reduction: int = MEAN) -> Any:
-    """`(x - target) ** 2`, its mean or its sum."""
-    return _loss(SQUARED, x, target, reduction)
-
-
-@on_gpu("mse_loss_backward")
-@repeated
-@checked
-def mse_loss_backward(grad: Any, x: Any, target: Any, reduction: int) -> Any:
-    """Its gradient."""
-    return _slope(SQUARED, grad, x, target, reduction)
-
-
-@on_gpu("huber_loss")
-@repeated
-@checked
-def huber_loss(x: Any, target: Any, reduction: int = MEAN, delta: float = 1.0) -> Any:
-    """Squares up to delta, then a line."""
-    return _loss(HUBER, x, target, reduction, delta) if delta > 0 else NotImplemented
-
-
-@on_gpu("huber_loss_backward")
-@repeated
-@checked
-def huber_loss_backward(grad: Any, x: Any, target: Any, reduction: int, delta: float) -> Any:
-    """Its gradient."""
-    return _slope(HUBER, grad, x, target, reduction, delta)
-
-
-@on_gpu("smooth_l1_loss")
-@repeated
-@checked
-def smooth_l1_loss(x: Any, target: Any, reduction: int = MEAN, beta: float = 1.0) -> Any:
-    """Squares below beta, then a line."""
-    return _loss(SMOOTH, x, target, reduction, beta) if beta > 0 else NotImplemented
-
-
-@on_gpu("smooth_l1_loss_backward")
-@repeated
-@checked
-def smooth_l1_loss_backward(grad: Any, x: Any, target: Any, reduction: int, beta: float) -> Any:
-    """Its gradient."""
-    return _slope(SMOOTH, grad, x, target, reduction, beta) if beta > 0 else NotImplemented
+for _row, _loss in (("mse_loss", SQUARED), ("huber_loss", HUBER), ("smooth_l1_loss", SMOOTH)):
+    _value, _slope = _by_elements(_loss)
+    on_gpu(_row)(_value)
+    on_gpu(f"{_row}_backward")(_slope)
+LOGIT_VALUE, LOGIT_SLOPE = _by_elements(LOGIT)
 
 
 @on_gpu("binary_cross_entropy_with_logits")
 @repeated
-@checked
 def cross_entropy_of_logits(x: Any, target: Any, weight: Any = None, pos_weight: Any = None,
                             reduction: int = MEAN) -> Any:  # fmt: skip
     """Binary cross-entropy of `sigmoid(x)`."""
-    if weight is not None or pos_weight is not None:
-        return NotImplemented
-    return _loss(LOGIT, x, target, reduction)
+    plain = weight is None and pos_weight is None
+    return LOGIT_VALUE(x, target, reduction) if plain else NotImplemented
 
 
 @on_gpu("_binary_cross_entropy_with_logits_backward")
 @repeated
-@checked
 def cross_entropy_of_logits_backward(grad: Any, x: Any, target: Any, weight: Any, pos_weight: Any,
                                      reduction: int) -> Any:  # fmt: skip
     """Its gradient."""
-    if weight is not None or pos_weight is not None:
-        return NotImplemented
-    return _slope(LOGIT, grad, x, target, reduction)
+    plain = weight is None and pos_weight is None
+    return LOGIT_SLOPE(grad, x, target, reduction) if plain else NotImplemented
 
 
 # ---- losses of classes

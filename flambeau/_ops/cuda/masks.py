@@ -12,10 +12,11 @@ from flambeau._compiler.gpu.pointwise_text import divisor
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core import settings
+from flambeau._core.layout import around
 from flambeau._ops.cuda import fills, indexing
 from flambeau._ops.cuda.elementwise import SHORT
 from flambeau._ops.cuda.fills import RAW
-from flambeau._ops.cuda.indexing import _as_one, _three, take
+from flambeau._ops.cuda.indexing import _as_one, take
 from flambeau._ops.cuda.kernels import masks as kernels
 from flambeau._ops.cuda.scans import _scan
 from flambeau._ops.cuda.table import checked, on_gpu, writing_on_gpu
@@ -167,7 +168,7 @@ def _put(data: DeviceArray, dim: int, place: DeviceArray, values: DeviceArray,
     )
     if not written:
         return NotImplemented
-    outer, size, inner = _three(data, dim)
+    outer, size, inner = around(data.shape, dim)
     units = outer * place.size * inner
     raw = RAW[data.itemsize]
     form = Shape(threads=THREADS, aligned=False, reads=("index", "source"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import OF_NUMPY, f32, f64, i64
+from flambeau._core.layout import around
 from flambeau._ops.cuda import fills, rows
 from flambeau._ops.cuda.kernels import scans as kernels
 from flambeau._ops.cuda.repeating import repeated
@@ -50,8 +50,7 @@ def _scan(data: DeviceArray, dim: int, dtype: Any, product: bool) -> Any:
     dim = wrap_dim(dim, data.ndim)
     data = fills.plain(data)
     out = fills.new(data.shape, None, result, data)
-    outer, n = math.prod(data.shape[:dim]), data.shape[dim]
-    inner = data.size // (outer * n)
+    outer, n, inner = around(data.shape, dim)
     compute = rows.compute_type(result if result.itemsize > data.itemsize else data.dtype)
     statics = {"T": OF_NUMPY[data.dtype.name], "OUT": OF_NUMPY[result.name], "A": compute,
                "PRODUCT": product, "THREADS": THREADS}  # fmt: skip

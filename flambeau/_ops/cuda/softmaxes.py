@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import NAMES, OF_NUMPY, f32
+from flambeau._core.layout import around
 from flambeau._ops.activations import softmax as _rows  # noqa: F401  (their formulas)
 from flambeau._ops.cuda import fills, formulas, rows
 from flambeau._ops.cuda.kernels.long_norms import layer_norm_long
@@ -24,7 +25,7 @@ from flambeau._tensor.device_array import DeviceArray
 
 
 def _along(shape: tuple[int, ...], dim: int) -> rows.Rows:
-    return rows.columns(math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :]))
+    return rows.columns(*around(shape, dim))
 
 
 def _floats(*dtypes: Any) -> bool:

@@ -16,6 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
+from flambeau._core.tables import entering
 from flambeau._ops.table.op import REGISTRY, Op
 
 Kernel = Callable[..., Any]
@@ -100,24 +101,12 @@ def load() -> None:
             import_module(full)
 
 
-def on_gpu(*rows: str) -> Callable[[Made], Made]:
-    """Register a function as what computes these rows on GPUs."""
-
-    def register(kernel: Made) -> Made:
-        KERNELS.update(dict.fromkeys(rows, kernel))
-        return kernel
-
-    return register
+on_gpu = entering(KERNELS)
+"""Register a function as what computes these rows on GPUs."""
 
 
-def writing_on_gpu(*rows: str) -> Callable[[Made], Made]:
-    """Register a function as what computes these rows in place."""
-
-    def register(kernel: Made) -> Made:
-        WRITING.update(dict.fromkeys(rows, kernel))
-        return kernel
-
-    return register
+writing_on_gpu = entering(WRITING)
+"""Register a function as what computes these rows in place."""
 
 
 def checked(kernel: Callable[..., Any]) -> Callable[..., Any]:

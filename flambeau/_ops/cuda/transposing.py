@@ -7,8 +7,9 @@ from typing import Any
 
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import OF_NUMPY
-from flambeau._ops.cuda.elementwise import collapsed, steps_of
+from flambeau._ops.cuda.elementwise import collapsed
 from flambeau._ops.cuda.kernels.transposing import transpose
+from flambeau._ops.launching.loop_plans import steps_of
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import kernel
 from flambeau._tensor.device_array import DeviceArray

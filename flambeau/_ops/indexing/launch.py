@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import settings
+from flambeau._core.layout import around
 from flambeau._runtime import choice
 
 STORAGE = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32),
@@ -46,16 +47,6 @@ def _kernel(name: str, dtype: np.dtype[Any] | None, index: np.dtype[Any], op: st
     return launch.kernel(getattr(kernels, name), **statics)
 
 
-def _sizes(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
-    """(elements before the dim, its own, and behind it)."""
-    outer = inner = 1
-    for size in shape[:dim]:
-        outer *= size
-    for size in shape[dim + 1 :]:
-        inner *= size
-    return outer, shape[dim], inner
-
-
 def _tasks(items: int, size: int) -> int:
     return max(1, min(items, 4 * settings.get_num_threads(), size // 16384))
 
@@ -84,7 +75,7 @@ def read_rows(data: np.ndarray, dim: int, index: np.ndarray, wrap: bool = False)
         return None
     index = _row_major(index)
     out = np.empty((*data.shape[:dim], *index.shape, *data.shape[dim + 1 :]), data.dtype)
-    outer, length, inner = _sizes(data.shape, dim)
+    outer, length, inner = around(data.shape, dim)
     tasks, parts = _grid(outer, index.size, size)
     bad = np.empty(tasks, np.int64)
     run = _kernel("read_rows", STORAGE[data.itemsize], index.dtype)
@@ -102,7 +93,7 @@ def read_elements(data: np.ndarray, dim: int, index: np.ndarray) -> Any:
     shape, sizes = index.shape, data.shape
     if shape[:dim] != sizes[:dim] or shape[dim + 1 :] != sizes[dim + 1 :]:
         return None
-    outer, length, inner = _sizes(sizes, dim)
+    outer, length, inner = around(sizes, dim)
     index = _row_major(index)
     out = np.empty(index.shape, data.dtype)
     count = index.shape[dim]
@@ -160,7 +151,7 @@ def write_rows(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray
     if worked is None or np.may_share_memory(data, source):
         return False
     index, source = _row_major(index), _row_major(source)
-    outer, length, inner = _sizes(data.shape, dim)
+    outer, length, inner = around(data.shape, dim)
     count = index.size
     if inner == 1:
         return _write_singles(worked, data, index, source, op, (outer, length, count), skip)
@@ -197,8 +188,8 @@ def write_elements(data: np.ndarray, dim: int, index: np.ndarray, source: np.nda
     worked = _writable(data, op)
     if worked is None or np.may_share_memory(data, source):
         return False
-    outer, length, inner = _sizes(data.shape, dim)
-    if _sizes(index.shape, dim) != (outer, index.shape[dim], inner):
+    outer, length, inner = around(data.shape, dim)
+    if around(index.shape, dim) != (outer, index.shape[dim], inner):
         return False
     index, source = _row_major(index), _row_major(source)
     count = index.shape[dim]

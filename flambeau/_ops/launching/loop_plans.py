@@ -149,13 +149,13 @@ def make_plan(fusion: Fusion, arrays: Sequence[np.ndarray], outs: Any) -> Plan |
     fixed = {k: _fixed(fusion, arrays[k]) for k in fusion.fixed}
     used = [k for k in range(len(arrays)) if fixed.get(k) is None]
     dtypes = fusion.dtypes if outs is None else [out.dtype for out in outs]
-    types = [_type(arrays[k].dtype) for k in used] + [_type(dtype) for dtype in dtypes]
+    types = [type_of(arrays[k].dtype) for k in used] + [type_of(dtype) for dtype in dtypes]
     given = [arrays[k] for k in used]
-    strides = [_steps(array, shape) for array in given]
+    strides = [steps_of(array, shape) for array in given]
     if outs is None:
         strides += [_row_major(shape)] * len(dtypes)
     else:
-        strides += [_steps(out, shape) for out in outs]
+        strides += [steps_of(out, shape) for out in outs]
     nest = Nest(shape, strides, len(given))
     inputs = _operands(fusion, arrays, fixed, used, types, nest)
     outputs = tuple(
@@ -183,7 +183,8 @@ def _fixed(fusion: Fusion, array: np.ndarray) -> Any:
     return number if fixed_number(fusion.compute, number) else None
 
 
-def _type(dtype: np.dtype[Any]) -> Scalar:
+def type_of(dtype: np.dtype[Any]) -> Scalar:
+    """The element type of an array. Raises NoForm for complex numbers and float8."""
     found = OF_NUMPY.get(dtype.name)
     if found is None:
         raise NoForm(dtype.name)
@@ -204,7 +205,7 @@ def _operands(fusion: Fusion, arrays: Sequence[np.ndarray], fixed: dict[int, Any
     return tuple(operands)
 
 
-def _steps(array: np.ndarray, shape: tuple[int, ...]) -> list[int]:
+def steps_of(array: np.ndarray, shape: tuple[int, ...]) -> list[int]:
     """Steps of an operand along the dims of the result, in elements; 0 where it is broadcast."""
     if array.ndim > len(shape):
         raise NoForm("more dims than the result")

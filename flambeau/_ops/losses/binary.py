@@ -149,7 +149,7 @@ def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, tar
         return narrow(kernels.loss_slope(PROBABILITY, (x, t), factor), result)
     slope = (x - t) / np.maximum((1 - x) * x, 1e-12)
     slope = slope if w is None else slope * w
-    return scaled_gradient(slope, grad_output, reduction, result)
+    return scaled_gradient(slope, grad_output, reduction, result, self)
 
 
 @composite(
@@ -319,7 +319,7 @@ def logits_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarra
         raised = t * positive
         slope = (raised + 1 - t) * slope - raised
     slope = slope if w is None else slope * w
-    return scaled_gradient(np.asarray(slope), grad_output, reduction, result)
+    return scaled_gradient(np.asarray(slope), grad_output, reduction, result, self)
 
 
 @composite(

@@ -125,19 +125,21 @@ def reduce_array(values: np.ndarray, reduction: int, result: Any) -> Any:
     return total if total.dtype == result else np.asarray(total, result)
 
 
-def difference(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def difference(left: np.ndarray, right: np.ndarray, *, row_major: bool = False) -> np.ndarray:
     """`left - right` in new memory, or torch's broadcasting error."""
     try:
-        gap = np.asarray(np.subtract(left, right))
-        plain = gap.flags.c_contiguous and left.flags.c_contiguous
+        gap = np.asarray(np.subtract(left, right, order="C" if row_major else "K"))
+        plain = row_major or (gap.flags.c_contiguous and left.flags.c_contiguous)
         return gap if plain or gap.shape != left.shape else in_order_of(gap, left)
     except ValueError:
         broadcast_shape([left.shape, right.shape])
         raise
 
 
-def scaled_gradient(slope: np.ndarray, grad: np.ndarray, reduction: int, result: Any) -> Any:
-    """A loss's slope times the incoming gradient, divided for a mean."""
+def scaled_gradient(slope: np.ndarray, grad: np.ndarray, reduction: int, result: Any,
+                    like: np.ndarray | None = None) -> Any:  # fmt: skip
+    """A loss's slope times the incoming gradient, divided for a mean; `like`: in the memory order
+    of that array."""
     slope, grad = np.asarray(slope), widen(grad)
     if reduction == MEAN:
         grad = grad / max(slope.size, 1)
@@ -145,6 +147,9 @@ def scaled_gradient(slope: np.ndarray, grad: np.ndarray, reduction: int, result:
         np.multiply(slope, grad, out=slope)
     else:
         slope = np.multiply(slope, grad)
+    plain = slope.flags.c_contiguous and (like is None or like.flags.c_contiguous)
+    if like is not None and not plain and slope.shape == like.shape:
+        slope = in_order_of(slope, like)
     return slope if slope.dtype == result else narrow(slope, result)
 
 
@@ -229,7 +234,7 @@ def mse_loss_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndar
     if kernels is not None:
         factor = factor_of(grad_output, self.size, reduction)
         return narrow(kernels.loss_slope(SQUARED, (self, target), factor), result)
-    slope = difference(self, target)
+    slope = difference(self, target, row_major=True)  # as torch's is, whatever the input is
     if grad_output.ndim:
         slope *= 2
         return scaled_gradient(slope, grad_output, reduction, result)  # type: ignore[no-any-return]
@@ -322,7 +327,8 @@ class DifferenceLoss:
         if kernels is not None:
             factor = factor_of(grad, input.size, reduction)
             return narrow(kernels.loss_slope(self.loss, arrays, p, factor), result)
-        return scaled_gradient(self.loss.slopes(difference(*arrays), p), grad, reduction, result)
+        slopes = self.loss.slopes(difference(*arrays, row_major=True), p)
+        return scaled_gradient(slopes, grad, reduction, result)
 
     def gradients(self, grad: Any, input: Any, target: Any, reduction: int, p: float,
                   wanted: Any) -> Any:  # fmt: skip

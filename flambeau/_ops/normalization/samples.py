@@ -496,12 +496,16 @@ def local_response_norm(
                          f"(got {input.dim()} dimensions)")  # fmt: skip
     if input.numel() == 0:
         return input
-    if size <= 0:
-        raise RuntimeError(f"kernel size should be greater than zero, but got kH: {size} kW: 1")
-    squares = (input * input).flatten(2).unsqueeze(1)  # [N, 1, C, positions]
-    around = ops.nn.functional.pad(squares, [0, 0, size // 2, (size - 1) // 2])
-    mean = ops.nn.functional.avg_pool2d(around, [size, 1], 1).reshape(input.size())
-    return input / (mean * alpha + k).pow(beta)
+    squares, before, behind = input.mul(input), size // 2, (size - 1) // 2
+    if input.dim() == 3:
+        padded = ops.nn.functional.pad(squares.unsqueeze(1), [0, 0, before, behind])
+        mean = ops.nn.functional.avg_pool2d(padded, [size, 1], 1).squeeze(1)
+    else:
+        sizes = input.size()
+        squares = squares.view(sizes[0], 1, sizes[1], sizes[2], -1)
+        padded = ops.nn.functional.pad(squares, [0, 0, 0, 0, before, behind])
+        mean = ops.nn.functional.avg_pool3d(padded, [size, 1, 1], 1).squeeze(1).view(sizes)
+    return input / mean.mul(alpha).add(k).pow(beta)
 
 
 @composite(

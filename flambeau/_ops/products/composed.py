@@ -18,7 +18,7 @@ from flambeau._ops.launching.precision import widen
 from flambeau._ops.linalg import by_name as kernels
 from flambeau._ops.linalg.checks import check_square
 from flambeau._ops.products import examples
-from flambeau._ops.products.matmul import c_name, scalar_name
+from flambeau._ops.products.errors import c_name, scalar_name
 from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.namespace import ops

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._ops.products.matmul import c_name, scalar_name
+from flambeau._ops.products.errors import c_name, scalar_name
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flambeau._ops.products import blas
-from flambeau._ops.products.matmul import c_name
+from flambeau._ops.products.errors import c_name
 from flambeau._ops.table.op import kernel
 from flambeau._ops.table.outputs import EXACT
 from flambeau._runtime import choice

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import outside_regions, settings
 from flambeau._ops.elementwise.arithmetic import conj
@@ -23,6 +22,7 @@ from flambeau._ops.products.blas import SMALL, matrices, multiply, product
 from flambeau._ops.products.blas import dot as blas_dot
 from flambeau._ops.products.conjugated import Conjugated
 from flambeau._ops.products.conjugated import matrices as complex_matrices
+from flambeau._ops.products.errors import argument_error, c_name, multipliable_error, scalar_name
 from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.dispatch import otherwise
 from flambeau._ops.table.namespace import ops
@@ -36,17 +36,7 @@ from flambeau.autograd.saved_fields import layouts
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-# ---- shared by the modules of products
-
-
-def scalar_name(data: np.ndarray) -> str:
-    """Torch's name of an array's element type: Float, Long."""
-    return dt.from_numpy_dtype(data.dtype).scalar_name
-
-
-def c_name(data: np.ndarray) -> str:
-    """The C++ name of an array's element type: float, long int."""
-    return dt.from_numpy_dtype(data.dtype).c_name
+# ---- products with an adjoint, for gradients
 
 
 def adjoint(data: np.ndarray) -> np.ndarray:
@@ -55,25 +45,6 @@ def adjoint(data: np.ndarray) -> np.ndarray:
     if data.dtype.kind != "c":
         return swapped
     return swapped.view(np.ndarray if data.__class__ is Conjugated else Conjugated)
-
-
-def multipliable_error(left: tuple[int, ...], right: tuple[int, ...]) -> RuntimeError:
-    """Torch's error for matrices whose inner sizes differ."""
-    return RuntimeError(
-        f"mat1 and mat2 shapes cannot be multiplied ({left[0]}x{left[1]} and {right[0]}x{right[1]})"
-    )
-
-
-def argument_error(name: str, values: dict[str, Any]) -> TypeError:
-    """Torch's error for the first of several arguments that is not a tensor."""
-    for position, (argument, value) in enumerate(values.items(), 1):
-        if not isinstance(value, Tensor):
-            return TypeError(f"{name}(): argument '{argument}' (position {position}) must be "
-                             f"Tensor, not {type(value).__name__}")  # fmt: skip
-    raise AssertionError(f"{name}(): every argument is a tensor")
-
-
-# ---- products with an adjoint, for gradients
 
 
 def _rows(matrices: Any) -> Any:

@@ -17,15 +17,13 @@ from flambeau._ops.launching.memory_formats import in_order_of
 from flambeau._ops.launching.precision import refuse, widen
 from flambeau._ops.products import blas, examples
 from flambeau._ops.products.blas import SMALL, multiply
+from flambeau._ops.products.errors import c_name, multipliable_error, scalar_name
 from flambeau._ops.products.matmul import (
     FLOAT32,
     FLOAT64,
     addmv_types,
-    c_name,
     check_bmm_shapes,
     check_mm_types,
-    multipliable_error,
-    scalar_name,
 )
 from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.namespace import ops

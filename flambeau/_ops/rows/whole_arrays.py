@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.fuse import Formula
+from flambeau._core.layout import around
 from flambeau._ops.reductions import launch as reduce
 from flambeau._ops.reductions.launch import launch
 from flambeau._ops.rows import formulas, losses
@@ -46,7 +47,7 @@ def along_dim(formula: Formula, arrays: tuple[np.ndarray, ...], dim: int,
 @lru_cache(512)
 def _rows_of(shape: tuple[int, ...], dim: int) -> Any:
     """(form, strides, sizes) of row-major memory as rows along a dim."""
-    outer, n, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
+    outer, n, inner = around(shape, dim)
     if inner == 1:
         return "along", (n, 0), (outer, 1, n)
     return "across", (n * inner, inner), (outer, n, inner)

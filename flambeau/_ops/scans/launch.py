@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._compiler import types
 from flambeau._core import settings
+from flambeau._core.layout import around
 from flambeau._ops.scans import kernels as scan_kernels
 from flambeau._runtime.launch import Kernel, kernel
 
@@ -45,16 +46,6 @@ def _lanes(bits: int) -> int:
     from flambeau._runtime import engine
 
     return engine.vector_bits() // bits
-
-
-def _split(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
-    """(elements before the dim, its own, and behind it)."""
-    outer = inner = 1
-    for size in shape[:dim]:
-        outer *= size
-    for size in shape[dim + 1 :]:
-        inner *= size
-    return outer, shape[dim], inner
 
 
 def _tasks(items: int, size: int) -> int:
@@ -97,7 +88,7 @@ class Launch(NamedTuple):
 def _launch(source: np.dtype[Any], result: np.dtype[Any], shape: tuple[int, ...], dim: int,
             multiply: bool, back: bool, threads: int) -> Launch | None:  # fmt: skip
     """The launch for row-major arrays of a shape; None for long rows that threads share."""
-    outer, n, inner = _split(shape, dim)
+    outer, n, inner = around(shape, dim)
     statics = _statics(source, result, multiply, back)
     size = outer * n * inner
     if inner > 1:
@@ -126,7 +117,7 @@ def extremes(data: np.ndarray, dim: int, least: bool) -> tuple[np.ndarray, np.nd
     """Running maxima (minima) along a dim and the last index of each."""
     if not data.flags.c_contiguous:
         data = np.array(data, order="C")
-    outer, n, inner = _split(data.shape, dim)
+    outer, n, inner = around(data.shape, dim)
     values, indices = np.empty(data.shape, data.dtype), np.empty(data.shape, INT64)
     lanes = _lanes(64) if inner >= _lanes(64) else 1
     element = types.OF_NUMPY[data.dtype.name]

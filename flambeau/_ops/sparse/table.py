@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flambeau._core.device import Cuda
+from flambeau._core.tables import entering
 from flambeau._tensor.compressed import CompressedTensor
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import constructors
@@ -30,25 +31,12 @@ FILES = ("entries", "elementwise", "arithmetic", "products", "reductions", "shap
          "compressed", "compressed_methods")  # fmt: skip
 
 
-def on_sparse(*names: str) -> Callable[[Function], Function]:
-    """File a function under the names of rows."""
-
-    def file(function: Function) -> Function:
-        for name in names:
-            TABLE[name] = function
-        return function
-
-    return file
+on_sparse = entering(TABLE)
+"""File a function under the names of rows."""
 
 
-def on_compressed(*names: str) -> Callable[[Function], Function]:
-    """File a function for compressed layouts under the names of rows."""
-
-    def file(function: Function) -> Function:
-        COMPRESSED.update(dict.fromkeys(names, function))
-        return function
-
-    return file
+on_compressed = entering(COMPRESSED)
+"""File a function for compressed layouts under the names of rows."""
 
 
 def method(function: Function) -> Function:

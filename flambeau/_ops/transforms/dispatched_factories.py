@@ -51,11 +51,16 @@ def as_aten(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispatchin
     named = {name: value for name, value in kwargs.items()
              if value is not None and name not in ("out", "requires_grad")
              and not (name == "pin_memory" and value is False)}  # fmt: skip
+    return call_of(packet, args, named)
+
+
+def call_of(packet: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispatching.Call | None:
+    """A call of the first overload that the arguments fit, with sizes as a list or loose."""
     sizes = len(args)
     while sizes and isinstance(args[sizes - 1], int):
         sizes -= 1
     loose = (*args[:sizes], list(args[sizes:]))
-    return fitting(packet, args, named) or fitting(packet, loose, named)
+    return fitting(packet, args, kwargs) or fitting(packet, loose, kwargs)
 
 
 def fitting(packet: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispatching.Call | None:
@@ -64,5 +69,8 @@ def fitting(packet: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispa
     for name in packet.overloads():
         overload = getattr(packet, name)
         if not name.endswith("out") and overload.fits(listed, kwargs):
-            return dispatching.Call(overload, listed, kwargs)
+            given = dict(zip([p.name for p in overload._schema.arguments], listed, strict=False))
+            placed = [(p, (given | kwargs).get(p.name, p.default))
+                      for p in overload._schema.arguments]  # fmt: skip
+            return dispatching.Call(overload, *dispatching.arranged(placed))
     return None

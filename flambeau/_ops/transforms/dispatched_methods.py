@@ -18,10 +18,12 @@ from flambeau._ops.table.op import REGISTRY
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.ranks import Rank
 from flambeau._ops.transforms import dispatched_factories, dispatching
+from flambeau._ops.views.strided import INPLACE_VIEWS, stand_in, with_history
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import SHOWN, Tensor, constructors, on_shown, wrap
 from flambeau._tensor.wrappers import Wrapped
 from flambeau.autograd.history import bump, check_inplace
+from flambeau.autograd.versions import version_of
 
 NO_ARRAY = {"numpy": ".numpy() is not supported for tensor subclasses.",
             "tolist": ".tolist() is not supported for tensor subclasses, got {}"}  # fmt: skip
@@ -40,7 +42,10 @@ def ask_all() -> None:
 
 
 def _ask(name: str, function: Any) -> None:
-    asked = OTHERWISE.get(name) or partial(_through, name)
+    if name in INPLACE_VIEWS:
+        asked = partial(_view_in_place, name)
+    else:
+        asked = OTHERWISE.get(name) or partial(_through, name)
     gates.add(function, Rank.METHODS, asked, with_twins=True)
 
 
@@ -52,7 +57,8 @@ def _through(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if modes.stacks.levels and any(isinstance(t._data, Example) for t in tensors_in(values)):
         return before(*args, **kwargs)  # what it does with the batches behind them is shown
     packet = constructors["operator_of_aten"](name)
-    call = None if packet is None else dispatched_factories.fitting(packet, args, kwargs)
+    given = {word: value for word, value in kwargs.items() if value is not None}
+    call = None if packet is None else dispatched_factories.call_of(packet, args, given)
     if call is None:
         return before(*args, **kwargs)
     if name.endswith("_"):
@@ -121,7 +127,19 @@ def _moved_to_gpu(before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return tensor.to(device("cuda" if number is None else number))
 
 
-OTHERWISE: dict[str, Any] = {LIFT: _lifted, "to": _moved, "cuda": _moved_to_gpu}
+def _given_memory(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Another size, other memory: modes see it; tensors of classes have none to be given."""
+    if dispatching.classes_in((*args, *kwargs.values())):
+        return before(*args, **kwargs)
+    return _through(name, before, args, kwargs)
+
+
+OTHERWISE: dict[str, Any] = {
+    LIFT: _lifted,
+    "to": _moved,
+    "cuda": _moved_to_gpu,
+    **{name: partial(_given_memory, name) for name in ("resize_", "resize_as_", "set_")},
+}
 """What is not shown as the operator of its name."""
 
 
@@ -129,15 +147,42 @@ def _in_place(call: dispatching.Call, values: tuple[Any, ...], before: Any) -> A
     """A write. Its history is recorded by the method itself, where there is one."""
     target = values[0]
     recorded = pointwise.wants_grad(values)
-    check_inplace(target, recorded)
     if recorded and not dispatching.classes_in(values):
         return before(*call.args, **call.kwargs)
-    version = target._version_count
+    check_inplace(target, recorded)
+    version = version_of(target)
     with dispatching.below():
         dispatching.ask(call.overload, values, call.args, call.kwargs)
-    if target._version_count == version:
-        bump(target)
+    if version_of(target) == version and "resize" not in str(call.overload):
+        bump(target)  # a size that stays is no write
     return target
+
+
+IN_ATEN = {"swapaxes_": "transpose_", "swapdims_": "transpose_"}
+
+
+def _view_in_place(name: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A tensor's geometry changes: modes see how, and its history is that of the view."""
+    stack = modes.stacks.dispatch_modes
+    if not stack or dispatching.classes_in(args):
+        return before(*args, **kwargs)
+    packet = constructors["operator_of_aten"](IN_ATEN.get(name, name))
+    call = dispatched_factories.fitting(packet, args, kwargs)
+    if call is None:
+        return before(*args, **kwargs)
+    target, *rest = args
+    recorded = pointwise.wants_grad((target,))
+    check_inplace(target, recorded)
+    earlier = stand_in(target)
+    with dispatching.below():
+        dispatching.ask(call.overload, args, call.args, call.kwargs)
+    if not recorded:
+        return target
+    modes.stacks.dispatch_modes = []
+    try:
+        return with_history(target, INPLACE_VIEWS[name](earlier, *rest, **kwargs))
+    finally:
+        modes.stacks.dispatch_modes = stack
 
 
 def _refused(text: str, before: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

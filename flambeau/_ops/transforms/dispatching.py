@@ -22,6 +22,7 @@ from flambeau._ops.transforms import batching, expressions, meta
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, constructors, provides
 from flambeau.autograd.history import bump, check_inplace, snapshot
+from flambeau.autograd.versions import set_version, version_of
 
 TENSOR_FORMS = frozenset(("add", "sub", "mul", "div", "floor_divide"))
 """Rows whose overload for tensors takes numbers, too, where others have one of their own."""
@@ -273,13 +274,14 @@ def _in_place(op: Op, values: tuple[Any, ...], asked: Callable[[], Any]) -> Any:
     recorded = bool(written.backward) and pointwise.wants_grad(values)
     check_inplace(target, recorded)
     before = snapshot(target) if recorded and Plan(written).uses_self() else target
-    version = target._version_count
+    version = version_of(target)
     with below():
         asked()
     if recorded:
+        set_version(target, version)  # which recording counts on
         recorder = batching.recorder(written)
         recorder.inplace(*batching.as_recorded(op, (before, *rest)), target)
-    elif target._version_count == version:
+    elif version_of(target) == version:
         bump(target)
     return target
 

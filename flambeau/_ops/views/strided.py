@@ -33,11 +33,21 @@ from flambeau._tensor import meta
 from flambeau._tensor.bits import about_memory, set_bits
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.storage import ARGUMENT_1, UntypedStorage, elements_under
-from flambeau._tensor.tensor import Tensor, memory_of, method, new, on_device_of, storage_of, wrap
+from flambeau._tensor.tensor import (
+    Tensor,
+    memory_of,
+    method,
+    new,
+    on_device_of,
+    shown,
+    storage_of,
+    wrap,
+)
 from flambeau.autograd.graph import Node, tools
 from flambeau.autograd.history import begin_anew, bump, check_inplace, edge_of, rebase
 from flambeau.autograd.refitted import before_other_memory
 from flambeau.autograd.tangents import hand_on
+from flambeau.autograd.versions import version_of
 
 
 def as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: Any, stride: Any,
@@ -182,35 +192,58 @@ def check_bounds(size: Any, stride: Any, start: int, itemsize: int, nbytes: int)
 # ---- in place: the tensor's own geometry changes
 
 
-def _inplace_view(
-    name: str, forward: Callable[..., Any], node: str, given: str, shape: list[int]
-) -> None:
+def _inplace_view(name: str, forward: Callable[..., Any], given: str, shape: list[int]) -> None:
     @about_memory
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_inplace(input, bool(modes.grad.enabled) and input.requires_grad)
-        edge_of(input)
-        before = new(Tensor)
-        root = input if input._root is None else input._root
-        before._data, before._root = input._data, root
-        before._node, before._requires_grad = input._node, input._requires_grad
-        before._tangents = input._tangents
-        result = forward(before, *args, **kwargs)
+        result = forward(stand_in(input), *args, **kwargs)
         input._data = result._data
         bump(input)
-        if input._tangents is not None:
-            hand_on(result, input)
-        if result._node is not None:
-            input._node = renamed(result._node, node)
-            if input._base is not None:
-                input._view_version = root._version_count
-        return input  # a view whose change was not recorded is stale: its next node starts anew
+        return with_history(input, result)
 
     function.__name__ = name
     function.__doc__ = with_example(
         f"`{name[:-1]}` of this tensor itself: its shape and strides change.",
         f"torch.ones(2, 1).{name}({given}).shape", f"torch.Size({shape})",
     )  # fmt: skip
-    method(function)
+    INPLACE_VIEWS[name] = forward
+    method(shown(name)(function))
+
+
+INPLACE_VIEWS: dict[str, Callable[..., Any]] = {}
+"""What makes the view that a tensor becomes."""
+TITLES = {
+    "UnsqueezeBackward0": "UnsqueezeBackward1",
+    "SqueezeBackward0": "SqueezeBackward3",
+    "SqueezeBackward1": "SqueezeBackward4",
+    "SqueezeBackward2": "SqueezeBackward5",
+    "TransposeBackward0": "TransposeBackward1",
+    "AsStridedBackward0": "AsStridedBackward1",
+    "TBackward0": "TBackward1",
+}
+"""The nodes of views, and what torch calls them where the tensor itself becomes the view."""
+
+
+def stand_in(input: Tensor) -> Tensor:
+    """What a tensor is before its geometry changes."""
+    edge_of(input)
+    before = new(Tensor)
+    before._data, before._root = input._data, input if input._root is None else input._root
+    before._node, before._requires_grad = input._node, input._requires_grad
+    before._tangents = input._tangents
+    return before
+
+
+def with_history(input: Tensor, result: Tensor) -> Tensor:
+    """A tensor that has the geometry of a view, with its history as well. Where that was not
+    recorded, a view is stale: its next node starts anew."""
+    if input._tangents is not None:
+        hand_on(result, input)
+    if result._node is not None:
+        input._node = renamed(result._node, TITLES[result._node.title])
+        if input._base is not None:
+            input._view_version = version_of(input)
+    return input
 
 
 _RENAMED: dict[tuple[type, str], type] = {}
@@ -229,14 +262,12 @@ def _lazily(name: str) -> Callable[..., Any]:
     return lambda *args, **kwargs: getattr(ops, name)(*args, **kwargs)
 
 
-for _name, _node, _given, _shape in (
-    ("unsqueeze", "UnsqueezeBackward1", "0", [1, 2, 1]), ("squeeze", "SqueezeBackward3", "", [2]),
-    ("transpose", "TransposeBackward1", "0, 1", [1, 2]),
-    ("swapaxes", "TransposeBackward1", "0, 1", [1, 2]),
-    ("swapdims", "TransposeBackward1", "0, 1", [1, 2]),
-    ("as_strided", "AsStridedBackward1", "(1, 2), (2, 1)", [1, 2]),
+for _name, _given, _shape in (
+    ("unsqueeze", "0", [1, 2, 1]), ("squeeze", "", [2]), ("transpose", "0, 1", [1, 2]),
+    ("swapaxes", "0, 1", [1, 2]), ("swapdims", "0, 1", [1, 2]),
+    ("as_strided", "(1, 2), (2, 1)", [1, 2]),
 ):  # fmt: skip
-    _inplace_view(f"{_name}_", _lazily(_name), _node, _given, _shape)
+    _inplace_view(f"{_name}_", _lazily(_name), _given, _shape)
 
 
 def _matrix_transposed(tensor: Tensor) -> Any:
@@ -246,7 +277,7 @@ def _matrix_transposed(tensor: Tensor) -> Any:
     return ops.t(tensor)
 
 
-_inplace_view("t_", _matrix_transposed, "TBackward1", "", [1, 2])
+_inplace_view("t_", _matrix_transposed, "", [1, 2])
 
 
 # ---- another storage, another size
@@ -266,6 +297,7 @@ def _grow(storage: UntypedStorage, nbytes: int) -> None:
 
 
 @method
+@shown("set_")
 @about_memory
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
          stride: Any = None) -> Tensor:  # fmt: skip
@@ -352,6 +384,7 @@ def _point_to(target: Tensor, data: np.ndarray, storage: UntypedStorage | None,
 
 
 @method
+@shown("resize_")
 @about_memory
 def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Another size, row-major from the start of the same memory, which grows if it must.
@@ -466,6 +499,7 @@ def resize_memory(target: Tensor, size: tuple[int, ...], strides: Sequence[int])
     "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? "
     "memory_format=None) -> Tensor(a!)",
 )
+@shown("resize_as_")
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the size of another tensor.
 

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from flambeau._core.tables import entering
 from flambeau.jit.frontend.environment import Environment
 from flambeau.jit.frontend.errors import note_place
 from flambeau.jit.frontend.source import Places
@@ -41,24 +42,12 @@ STATEMENTS: dict[type[ast.stmt], StatementRule] = {}
 EXPRESSIONS: dict[type[ast.expr], ExpressionRule] = {}
 
 
-def statement(*kinds: type[ast.stmt]) -> Callable[[StatementRule], StatementRule]:
-    """Let a function compile some kinds of statements."""
-
-    def register(rule: StatementRule) -> StatementRule:
-        STATEMENTS.update(dict.fromkeys(kinds, rule))
-        return rule
-
-    return register
+statement = entering(STATEMENTS)
+"""Let a function compile some kinds of statements."""
 
 
-def expression(*kinds: type[ast.expr]) -> Callable[[ExpressionRule], ExpressionRule]:
-    """Let a function say what some kinds of expressions mean."""
-
-    def register(rule: ExpressionRule) -> ExpressionRule:
-        EXPRESSIONS.update(dict.fromkeys(kinds, rule))
-        return rule
-
-    return register
+expression = entering(EXPRESSIONS)
+"""Let a function say what some kinds of expressions mean."""
 
 
 class Compiler:

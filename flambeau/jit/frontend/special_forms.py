@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from flambeau._core.tables import entering
 from flambeau.jit.frontend.compiler import Compiler
 from flambeau.jit.frontend.simple_value import BuiltinFunction, SimpleValue, shown
 from flambeau.jit.frontend.sugar import SugaredValue
@@ -17,14 +18,8 @@ FormRule = Callable[[Compiler, ast.Call, "SpecialForm", "T.Type | None"], "Sugar
 FORMS: dict[str, FormRule] = {}
 
 
-def form(name: str) -> Callable[[FormRule], FormRule]:
-    """Let a function compile the calls of a special form."""
-
-    def register(rule: FormRule) -> FormRule:
-        FORMS[name] = rule
-        return rule
-
-    return register
+form = entering(FORMS)
+"""Let a function compile the calls of a special form."""
 
 
 class SpecialForm(SugaredValue):

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._core.tables import entering
+
 Function = Callable[..., Any]
 
 FUNCTIONS: dict[str, Function] = {}
@@ -20,29 +22,23 @@ SCOPE: dict[str, Any] = {}
 """What pieces may name beside Python's builtins."""
 
 
-def implements(*names: str) -> Callable[[Function], Function]:
-    """Note a function as the implementation of operators, named without `aten::`."""
+def qualified(name: str) -> str:
+    """The name of an operator, of `aten` where nothing else is said."""
+    return name if "::" in name else f"aten::{name}"
 
-    def note(function: Function) -> Function:
-        for name in names:
-            FUNCTIONS[_qualified(name)] = function
-        return function
 
-    return note
+implements = entering(FUNCTIONS, qualified)
+"""Note a function as the implementation of operators, named without `aten::`."""
 
 
 def pieces(table: dict[str, str]) -> None:
     """Note pieces of Python: names, several in one text, and the piece."""
     for names, piece in table.items():
         for name in names.split():
-            PIECES[_qualified(name)] = piece
+            PIECES[qualified(name)] = piece
 
 
 def in_scope(function: Function) -> Function:
     """Let pieces call a function by its name."""
     SCOPE[function.__name__] = function
     return function
-
-
-def _qualified(name: str) -> str:
-    return name if "::" in name else f"aten::{name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from flambeau._core.tables import entering
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Node, Value
@@ -22,15 +23,8 @@ NODES: dict[str, Rule] = {}
 """What is written for kinds of nodes that are no calls of operators."""
 
 
-def writes(*kinds: str) -> Callable[[Rule], Rule]:
-    """Note a function as the writer of kinds of nodes."""
-
-    def note(function: Rule) -> Rule:
-        for kind in kinds:
-            NODES[kind] = function
-        return function
-
-    return note
+writes = entering(NODES)
+"""Note a function as the writer of kinds of nodes."""
 
 
 # ---- control flow

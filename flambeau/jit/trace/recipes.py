@@ -13,6 +13,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import CPU
+from flambeau._core.tables import entering
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit.frontend.builtins import is_functional
 from flambeau.jit.ir import types as T
@@ -69,15 +70,8 @@ NAMES = {
 """Operators of public names that are spelled otherwise."""
 
 
-def recipe(*names: str) -> Callable[[Recipe], Recipe]:
-    """Make a function the recipe of public names."""
-
-    def add(function: Recipe) -> Recipe:
-        for name in names:
-            RECIPES[name] = function
-        return function
-
-    return add
+recipe = entering(RECIPES)
+"""Make a function the recipe of public names."""
 
 
 def bound(names: str, args: Sequence[Any], kwargs: dict[str, Any], **defaults: Any) -> list[Any]:
@@ -263,21 +257,19 @@ def _setitem(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
     return indexing.set(trace, itself, *args)
 
 
-# ---- functions that are programs: what they are made of is recorded
+# ---- norms
 
 
-def program(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function that is run instead, openly."""
+@recipe("nn.functional.normalize")
+def _normalize(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
+    """What it is made of, with the norm in the input's shape, which eager spares."""
+    return trace.openly("normalize", _over_norm, args, kwargs)
 
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        def run(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
-            return trace.openly(itself.__name__, function, args, kwargs)
 
-        for name in names:
-            RECIPES[name] = run
-        return function
-
-    return add
+def _over_norm(
+    input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None
+) -> Any:
+    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
 
 
 @recipe("norm")

@@ -72,7 +72,7 @@ class Trace:
         """A public function is called."""
         if not self.listening or running.trace is not self:
             return itself(*args, **kwargs)
-        from flambeau.jit.trace import programs, recipes_of_functional, recipes_of_nn, regions  # noqa: F401
+        from flambeau.jit.trace import recipes_of_functional, recipes_of_nn, regions  # noqa: F401
 
         saved, frame = self.frame, sys._getframe(2)
         if str(frame.f_globals.get("__name__", "")) not in RECIPES:

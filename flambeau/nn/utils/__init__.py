@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 # These functions have the names of their files, which an import of the file would put here later.
 from flambeau.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
@@ -31,16 +28,7 @@ __all__ = [  # noqa: PLE0604
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Functions and submodules, imported when first used."""
-    if name in HOME:
-        found = getattr(importlib.import_module(f"{__name__}.{HOME[name]}"), name)
-    elif name in SUBMODULES:
-        found = importlib.import_module(f"{__name__}.{name}")
-    else:
-        return missing(__name__, name)
-    globals()[name] = found
-    return found
+__getattr__ = lazily(__name__, HOME, SUBMODULES)
 
 
 def __dir__() -> list[str]:

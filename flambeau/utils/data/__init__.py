@@ -8,9 +8,7 @@ The same seed gives the same batches in the same order as PyTorch.
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.utils.data.collate import default_collate, default_convert
 from flambeau.utils.data.dataloader import DataLoader
 from flambeau.utils.data.dataset import (
@@ -73,9 +71,4 @@ LAZY = {
 PACKAGES = ("_utils", "archives", "datapipes", "graph", "graph_settings", "transforms")
 
 
-def __getattr__(name: str) -> object:
-    if name in LAZY:
-        return getattr(import_module(f"{__name__}.{LAZY[name]}"), name)
-    if name in PACKAGES:
-        return import_module(f"{__name__}.{name}")
-    return missing(__name__, name)
+__getattr__ = lazily(__name__, LAZY, PACKAGES)

@@ -91,6 +91,26 @@ def edge_place(t: i64, head: i64, body: i64):
 
 
 @native
+def with_vectors(peak, sum, row, place: i64, n: i64, T: static, V: static, U: static,
+                 THREADS: static):  # fmt: skip
+    """The largest score and the sum of exponentials below it, with U vectors more, which a thread
+    has from `place` on; those behind n scores do not count."""
+    got = registers(vector(T, V), U, LOWEST)
+    for u in unroll(U):
+        if place + u * (THREADS * V) < n:
+            got[u] = load(row + (place + u * (THREADS * V)), V, align=V * T.size)
+    many = registers(vector(f32, V), 1, LOWEST)
+    for u in unroll(U):
+        many[0] = top(many[0], f32(got[u]))
+    new = top(peak, joined_lanes(many[0], join_amax, V))
+    shift = shift_below(new)
+    parts = registers(vector(f32, V), 1)
+    for u in unroll(U):
+        parts[0] += fast_exp2(fma(f32(got[u]), LOG2E, -shift))
+    return new, scale_down(sum, peak, new) + joined_lanes(parts[0], join_total, V)
+
+
+@native
 def online(row, n: i64, there, t: i64, local: i64, first, T: static, V: static, U: static,
            G: static, ROWS: static):  # fmt: skip
     """The largest of a row of n scores and of `first`, and the sum of exponentials below it, told
@@ -101,21 +121,9 @@ def online(row, n: i64, there, t: i64, local: i64, first, T: static, V: static, 
     sum[0] = select(first == LOWEST, f32(0), fast_exp2(first - first))
     length = select(there, n, i64(0))
     for start in range(0, length, G * V * U):
-        place = start + t * V
-        got = registers(vector(T, V), U, LOWEST)
-        for u in unroll(U):
-            if place + u * (G * V) < n:
-                got[u] = load(row + (place + u * (G * V)), V, align=V * T.size)
-        many = registers(vector(f32, V), 1, LOWEST)
-        for u in unroll(U):
-            many[0] = top(many[0], f32(got[u]))
-        new = top(peak[0], joined_lanes(many[0], join_amax, V))
-        shift = shift_below(new)
-        parts = registers(vector(f32, V), 1)
-        for u in unroll(U):
-            parts[0] += fast_exp2(fma(f32(got[u]), LOG2E, -shift))
-        sum[0] = scale_down(sum[0], peak[0], new) + joined_lanes(parts[0], join_total, V)
-        peak[0] = new
+        found, total = with_vectors(peak[0], sum[0], row, start + t * V, n, T, V, U, G)
+        peak[0] = found
+        sum[0] = total
     return peak[0], sum[0]
 
 
@@ -207,21 +215,9 @@ def softmax_online(x: pointer(T), out: pointer(OUT), n: i64, T: static, OUT: sta
     TILE = THREADS * V * U
     FIRST = KEPT * THREADS * V
     for start in range(FIRST, body, TILE):
-        place = start + t * V
-        got = registers(vector(T, V), U, LOWEST)
-        for u in unroll(U):
-            if place + u * (THREADS * V) < body:
-                got[u] = load(row + (place + u * (THREADS * V)), V, align=V * T.size)
-        many = registers(vector(f32, V), 1, LOWEST)
-        for u in unroll(U):
-            many[0] = top(many[0], f32(got[u]))
-        new = top(peak[0], joined_lanes(many[0], join_amax, V))
-        shift = shift_below(new)
-        parts = registers(vector(f32, V), 1)
-        for u in unroll(U):
-            parts[0] += fast_exp2(fma(f32(got[u]), LOG2E, -shift))
-        sum[0] = scale_down(sum[0], peak[0], new) + joined_lanes(parts[0], join_total, V)
-        peak[0] = new
+        found, total = with_vectors(peak[0], sum[0], row, start + t * V, body, T, V, U, THREADS)
+        peak[0] = found
+        sum[0] = total
     row_peak, row_sum = over_row(peak[0], sum[0], t, i64(0), THREADS, 1)
     shift = row_peak * LOG2E
     factor = 1.0 / row_sum

@@ -9,10 +9,11 @@ gives is compared with that round: rules need no checks of ranks and sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from flambeau._core.tables import entering
 from flambeau._tensor.tensor import Tensor
+from flambeau.jit.operators.registry import qualified
 from flambeau.jit.optimise.batching.program import Rule
 from flambeau.jit.optimise.batching.values import Batched, NotBatchable, depends_on_round
 
@@ -21,15 +22,8 @@ ROW_MAJOR = (None, 0, 1)
 """Memory formats that mean the same for a round and for all: none, contiguous, preserved."""
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Enter a rule for operators of these names."""
-
-    def enter(function: Rule) -> Rule:
-        for name in names:
-            RULES[name if "::" in name else f"aten::{name}"] = function
-        return function
-
-    return enter
+rule = entering(RULES, qualified)
+"""Enter a rule for operators of these names."""
 
 
 def tensor_of(value: Any) -> Tensor:

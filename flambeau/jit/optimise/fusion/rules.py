@@ -13,6 +13,7 @@ import numpy as np
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.fuse import average, down, total
 from flambeau._compiler.kernel_source import ASKS
+from flambeau._core.tables import entering
 from flambeau._ops.rows import formulas
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.optimise.fusion.symbols import NotFusible, Parts, Whole, parameter
@@ -44,14 +45,8 @@ def _has_symbol(tracer: Tracer, value: Any) -> bool:
     return not isinstance(value, Tensor) or isinstance(tracer.symbol(value), (Whole, Parts))
 
 
-def rule(name: str) -> Callable[[Rule], Rule]:
-    """Enter a rule: it notes the results and returns True, or False if it does not hold here."""
-
-    def enter(function: Rule) -> Rule:
-        RULES[name] = function
-        return function
-
-    return enter
+rule = entering(RULES)
+"""Enter a rule: it notes the results and returns True, or False if it does not hold here."""
 
 
 # ---- elementwise

@@ -17,7 +17,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau.utils.data.archives import side_files
 from flambeau.utils.data.archives.crc32c import masked
 from flambeau.utils.data.archives.example import parse
-from flambeau.utils.data.archives.sources import SourceError, opened
+from flambeau.utils.data.archives.sources import SourceError
 from flambeau.utils.data.archives.stream import ArchiveDataset
 
 KIND = "tfrecord index 1"
@@ -91,19 +91,14 @@ class TFRecordDataset(ArchiveDataset):
     ) -> None:
         super().__init__(urls_or_paths, shuffle, seed, rank, world_size, on_error, transform)
         self.parse_example, self.verify = parse_example, verify
-        self.places: list[np.ndarray] = []
-        for path in self.paths:
-            source = opened(path)
-            self.places.append(index_of(source))
-            source.close()
 
-    def counts(self) -> list[int]:
-        """How many records each file has."""
-        return [len(places) for places in self.places]
+    def index_of(self, source: Any) -> np.ndarray:
+        """Where each record begins, and how long it is."""
+        return index_of(source)
 
     def sample(self, source: Any, file: int, number: int) -> Any:
         """One record."""
-        start, length = map(int, self.places[file][number])
+        start, length = map(int, self.indices[file][number])
         whole = source.read(start, length + TAIL.size)
         data = whole[:length]
         if self.verify and masked(data) != TAIL.unpack(whole[length:])[0]:

@@ -62,11 +62,23 @@ class ArchiveDataset(Resumable, IterableDataset[Any]):
         self.rank, self.world_size = rank, world_size
         self.on_error, self.transform = on_error, transform
         self.skipped = 0
+        self.indices = [self._index(path) for path in self.paths]
 
-    # ---- what subclasses know
+    def _index(self, path: str) -> Any:
+        source = opened(path)
+        try:
+            return self.index_of(source)
+        finally:
+            source.close()
 
     def counts(self) -> list[int]:
         """How many samples each file has."""
+        return [len(index) for index in self.indices]
+
+    # ---- what subclasses know
+
+    def index_of(self, source: Any) -> Any:
+        """Where the samples of a file lie, as many as it has."""
         raise NotImplementedError
 
     def sample(self, source: Any, file: int, number: int) -> Any:

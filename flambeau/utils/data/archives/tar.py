@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau.utils.data.archives.decoding import DECODERS, Decoder, decoder_of
-from flambeau.utils.data.archives.sources import opened
 from flambeau.utils.data.archives.stream import ArchiveDataset
 from flambeau.utils.data.archives.tar_index import TarIndex, index_of, key_and_field
 
@@ -55,15 +54,10 @@ class TarDataset(ArchiveDataset):
         self.decoders: dict[str, Decoder] = {}
         if decode is not False:
             self.decoders = {**DECODERS, **(decode if isinstance(decode, dict) else {})}
-        self.indices: list[TarIndex] = []
-        for path in self.paths:
-            source = opened(path)
-            self.indices.append(index_of(source))
-            source.close()
 
-    def counts(self) -> list[int]:
-        """How many samples each file has."""
-        return [len(index) for index in self.indices]
+    def index_of(self, source: Any) -> TarIndex:
+        """The members of each sample."""
+        return index_of(source)
 
     def sample(self, source: Any, file: int, number: int) -> Any:
         """One sample: read, decoded, chosen from."""
