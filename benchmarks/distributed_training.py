@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = ("flambeau", "torch")
 WAYS = ("plain", "DDP", "after")
 COLUMNS = "model processes library plain DDP after overlap cost samples/s ratio".split()
-WARM_UP = 5
+WARM_UP = 10
 """Steps of each way that are not counted."""
 SEEN = 0.01
 """The part of a step that a reduction has to take for its overlap to be told."""

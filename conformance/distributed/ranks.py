@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
@@ -22,6 +23,8 @@ LIMIT = 600
 """Seconds after which processes that hang are ended; on a machine with much else to do, the start
 of four of them alone may take minutes."""
 ROOT = Path(__file__).parents[2]
+LONG = 1000
+"""So many numbers are compared one by one."""
 
 
 class Record:
@@ -42,8 +45,9 @@ class Record:
             numbers = value.detach()
             if numbers.is_complex():
                 numbers = self.torch.view_as_real(numbers)
-            kept = numbers.to(self.torch.float64).tolist()
-            return [str(value.dtype), list(value.shape), kept]
+            kept = numbers.to(self.torch.float64).numpy() + 0.0  # -0.0 counts as 0.0
+            seen = kept.tolist() if kept.size <= LONG else digest(kept)
+            return [str(value.dtype), list(value.shape), seen]
         if isinstance(value, list | tuple):
             return [self.shown(each) for each in value]
         if isinstance(value, dict):
@@ -51,8 +55,16 @@ class Record:
         return value if isinstance(value, int | float | str | bool | None) else repr(value)
 
 
+def digest(numbers: np.ndarray) -> list[Any]:
+    """The first of many numbers, and a word that stands for all: lists of them take minutes."""
+    numbers = np.where(np.isnan(numbers), np.nan, numbers)  # one NaN is as good as another
+    return [*numbers.reshape(-1)[:20].tolist(), hashlib.sha256(numbers.tobytes()).hexdigest()]
+
+
 def agree(first: Any, second: Any) -> bool:
     """Whether two things seen are the same; numbers under "close" but for rounding."""
+    if first == second:
+        return True
     if isinstance(first, dict) and "close" in first and isinstance(second, dict):
         return bool(np.allclose(first["close"], second["close"], rtol=2e-3, atol=5e-4))
     if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):

@@ -101,6 +101,28 @@ def test_fake_gathers_what_it_has():
         dist.destroy_process_group()
 
 
+def test_a_gradient_that_a_hook_takes_away_counts_as_zeros():
+    dist = torch.distributed
+    dist.init_process_group("fake", rank=0, world_size=2)
+    try:
+        linear, takes = torch.nn.Linear(2, 1), [False, True]
+
+        def take(parameter: torch.Tensor) -> None:
+            if takes.pop(0):
+                parameter.grad = None
+
+        linear.bias.register_post_accumulate_grad_hook(take)
+        model = torch.nn.parallel.DistributedDataParallel(linear)
+        seen = []
+        for _ in range(2):
+            model.zero_grad()
+            model(torch.ones(1, 2)).sum().backward()
+            seen.append(linear.bias.grad.item())
+        assert seen == [0.5, 0]
+    finally:
+        dist.destroy_process_group()
+
+
 def test_importing_flambeau_imports_none_of_it():
     code = "import sys, flambeau; print([m for m in sys.modules if 'flambeau.distributed' in m])"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

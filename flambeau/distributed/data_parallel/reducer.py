@@ -152,9 +152,9 @@ class Reducer:
         index, position = self._place[number]
         bucket, grad = self._buckets[index], self._parameters[number].grad
         with no_grad():
-            if not self._seen[number]:
+            if grad is None or not self._seen[number]:
                 bucket._clear(position)
-            elif grad is not None:
+            else:
                 bucket._put(position, grad, 1 if self._hook is not None else self._divisor)
         self._waiting[index] -= 1
         while self._next < len(self._buckets) and self._waiting[self._next] == 0:
