@@ -207,7 +207,7 @@ def taken_apart(rows: Tensor) -> list[Tensor]:
     """The rows by one operator, each a view like any other: where one may be written to, and what
     is said where its memory was, is as if the loop had taken it by itself.
     """
-    parts = list(rows.unbind())
+    parts: list[Tensor] = list(rows.unbind())  # type: ignore[attr-defined]
     for part in parts:
         if part._creation == "multiple":
             part._creation = ""
