@@ -316,3 +316,15 @@ def test_out_takes_the_strides_of_results_where_it_grows_or_shrinks(name: str) -
                 assert lib.equal(result, INTO[name](lib, x, None))
                 seen.append((tuple(result.shape), result.stride(), result is out))
             assert seen[0] == seen[1]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["add", "exp", "lerp", "sum"])
+def test_out_without_memory_is_resized(name: str) -> None:
+    for size in (0, 2, 1000):
+        seen = []
+        for lib in (torch, flambeau):
+            x = lib.ones(2, 3, 4, device="meta").permute(0, 2, 1)
+            result = INTO[name](lib, x, lib.empty(size, device="meta"))
+            seen.append((tuple(result.shape), result.stride(), str(result.device)))
+        assert seen[0] == seen[1]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import json
 import traceback
+import warnings
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,16 @@ def loops_do_not_join_pieces_for_ever() -> None:
     for _ in range(5):
         step()
     assert torch.cuda.memory_reserved() == reserved
+
+
+def out_is_resized_where_it_lies() -> None:
+    x = torch.arange(24.0, device="cuda").reshape(2, 3, 4).permute(0, 2, 1)
+    for size in (0, 2, 100):
+        out = torch.empty(size, device="cuda")
+        with warnings.catch_warnings(action="ignore"):
+            result = torch.mul(x, 2, out=out)
+        assert result is out and out.is_cuda and out.stride() == (12, 1, 4)
+        assert out.cpu().tolist() == (x.cpu() * 2).tolist()
 
 
 FACTS = {

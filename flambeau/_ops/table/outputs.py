@@ -17,7 +17,9 @@ from flambeau._core.settings import users_level
 from flambeau._ops.table import out_learning
 from flambeau._ops.table.op import Op
 from flambeau._runtime.cpu import address, element_strides, write
+from flambeau._tensor import device_array, meta
 from flambeau._tensor.bits import among, on_memory, put
+from flambeau._tensor.device_array import DeviceArray
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.tensor import Tensor, constructors, memory_of, wrap
 from flambeau.autograd.history import bump, check_inplace
@@ -235,6 +237,14 @@ def resize_output(out: Tensor, shape: tuple[int, ...], strides: Any = None) -> N
 def _resize(out: Tensor, shape: tuple[int, ...], strides: Any) -> None:
     """In the same memory where it is large enough or belongs to others; else in new memory."""
     alone = out._storage is None and out._root is None
+    have = out._data
+    if alone and isinstance(have, Meta):
+        out._data = meta.empty(shape, contiguous_strides(shape), have.dtype)
+        return
+    if alone and isinstance(have, DeviceArray):
+        steps = contiguous_strides(shape) if strides is None else strides
+        out._data = device_array.empty(shape, steps, have.dtype, have.place.index)
+        return
     if alone and strides is None and out._data.size < prod(shape):
         out._data = np.empty(shape, out._data.dtype)
         return
