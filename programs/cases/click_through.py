@@ -2,12 +2,17 @@
 
 import contextlib
 import io
+import threading
 
 import numpy as np
 import torch
-from deepctr_torch.inputs import DenseFeat, SparseFeat, VarLenSparseFeat, get_feature_names
-from deepctr_torch.models import AFM, DCN, DIFM, NFM, PNN, WDL, AutoInt, DeepFM, FiBiNET, xDeepFM
 
+start = threading.Thread.start
+threading.Thread.start = lambda thread: None  # at import it asks the package index for news
+from deepctr_torch.inputs import DenseFeat, SparseFeat, VarLenSparseFeat, get_feature_names  # noqa: E402
+from deepctr_torch.models import AFM, DCN, DIFM, NFM, PNN, WDL, AutoInt, DeepFM, FiBiNET, xDeepFM  # noqa: E402
+
+threading.Thread.start = start
 draw = np.random.default_rng(0)
 count = 64
 columns = [SparseFeat(name, 5, embedding_dim=4) for name in ("user", "place", "hour")]
