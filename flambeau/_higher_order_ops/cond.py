@@ -33,7 +33,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
     """
     if not isinstance(pred, (bool, int, float, Tensor)):
         raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
-    if isinstance(pred, Tensor) and pred.numel() != 1:
+    if isinstance(pred, Tensor) and pred.numel() != 1:  # type: ignore[attr-defined]
         raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
     if not callable(true_fn) or not callable(false_fn):
         raise RuntimeError("Expect both branches to be callable.")
