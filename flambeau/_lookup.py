@@ -79,7 +79,7 @@ FILES = {
     ),
     "_tensor.symbols": "sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
     "sparse.functions": "spmm dsmm hspmm smm sspaddmm",
-    "func.batched": "vmap",
+    "func.batched": "vmap", "_higher_order_ops.cond": "cond",
     "library.overloads": "ops Tag",
     "serialization": "save load",
     "_utils": "get_device_module _has_compatible_shallow_copy_type",

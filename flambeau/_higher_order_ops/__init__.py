@@ -6,8 +6,9 @@ from typing import Any
 
 from flambeau._core.missing import missing
 from flambeau._higher_order_ops.associative_scan import associative_scan
+from flambeau._higher_order_ops.cond import cond
 
-__all__ = ["associative_scan"]
+__all__ = ["associative_scan", "cond"]
 
 
 def __getattr__(name: str) -> Any:

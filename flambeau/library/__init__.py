@@ -8,7 +8,8 @@
     torch.ops.mylib.double(torch.ones(3, requires_grad=True)).sum().backward()
 
 `overloads.py`: `torch.ops`; `operators.py`: how a call runs; `libraries.py`: namespaces;
-`custom_ops.py`: operators from functions; `inference.py`: schemas from annotations; `checking.py`:
+`custom_ops.py`: operators from functions; `triton.py`: those with
+Triton's kernels; `inference.py`: schemas from annotations; `checking.py`:
 `opcheck`.
 """
 
@@ -31,12 +32,13 @@ from flambeau.library.custom_ops import (
 from flambeau.library.inference import infer_schema
 from flambeau.library.libraries import Library, _scoped_library, define, impl
 from flambeau.library.operators import fallthrough_kernel
+from flambeau.library.triton import triton_op, wrap_triton
 
 __all__ = [
     "CustomOpDef", "Library", "OpCheckError", "custom_op", "define", "fallthrough_kernel",
     "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autocast",
     "register_autograd", "register_fake", "register_kernel", "register_torch_dispatch",
-    "register_vmap",
+    "register_vmap", "triton_op", "wrap_triton",
 ]  # fmt: skip
 
 impl_abstract = register_fake

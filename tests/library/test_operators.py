@@ -101,3 +101,15 @@ def test_nested_modes_leave_in_order():
         raise ValueError("stop")
     x.exp()
     assert seen == ["inner", "outer"]
+
+
+def test_a_triton_op_runs_without_triton_and_is_its_own_fake():
+    @torch.library.triton_op("flambeau_tests::thrice", mutates_args={})
+    def thrice(x: torch.Tensor, times: int) -> torch.Tensor:
+        return x.repeat(times) * 3
+
+    assert torch.ops.flambeau_tests.thrice(torch.ones(1), 2).tolist() == [3.0, 3.0]
+    assert thrice(torch.empty(2, device="meta"), 3).shape == (6,)
+    assert repr(thrice) == "<CustomOpDef(flambeau_tests::thrice)>"
+    with pytest.raises(RuntimeError):
+        thrice(torch.ones(1, requires_grad=True), 2).sum().backward()
