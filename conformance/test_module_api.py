@@ -152,3 +152,33 @@ def test_calls(call):
         scope = {"torch": library, "nn": library.nn, "m": model(library), "copy": copy}
         results.append(outcome(lambda scope=scope: eval(call, scope)))
     assert results[1] == results[0]
+
+
+CONVERSIONS = """
+m.double()
+m.float()
+m.half()
+m.bfloat16()
+m.type(torch.float64)
+m.to(torch.float64)
+m.cpu()
+m.share_memory()
+m.to_empty(device="cpu")
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("call", CONVERSIONS)
+def test_apply_is_told_which_method_converts(call):
+    """Modules with an `_apply` of their own read the name of the function that they are given."""
+    names = []
+    for library in LIBRARIES:
+
+        class Keeps(library.nn.Module):
+            def _apply(self, fn, recurse=True):
+                self.told = str(fn).partition(" at ")[0]
+                return self
+
+        module = Keeps()
+        eval(call, {"torch": library, "m": library.nn.Sequential(module)})
+        names.append(module.told)
+    assert names[1] == names[0]

@@ -98,45 +98,48 @@ class ModuleConversion:
                 return tensor.to(place, dtype=wanted, memory_format=memory_format)
             return tensor.to(place, dtype=wanted)
 
-        return self._apply(convert)
+        return self._apply(_named("to", convert))
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
         """New memory, not initialised, for all parameters and buffers."""
-        return self._apply(lambda tensor: ops.empty_like(tensor, device=device), recurse=recurse)
+        empty = _named("to_empty", lambda tensor: ops.empty_like(tensor, device=device))
+        return self._apply(empty, recurse=recurse)
 
     def type(self: Self, dst_type: dt.dtype | str) -> Self:
         """Cast all parameters and buffers, integers too."""
-        return self._apply(lambda tensor: tensor.type(dst_type))
+        return self._apply(_named("type", lambda tensor: tensor.type(dst_type)))
 
-    def _cast_floating(self: Self, element: dt.dtype) -> Self:
-        return self._apply(lambda t: t.to(element) if t.dtype.is_floating_point else t)
+    def _cast_floating(self: Self, element: dt.dtype, method: str) -> Self:
+        cast = _named(method, lambda t: t.to(element) if t.dtype.is_floating_point else t)
+        return self._apply(cast)
 
     def float(self: Self) -> Self:
         """Cast floating point parameters and buffers to float32."""
-        return self._cast_floating(dt.float32)
+        return self._cast_floating(dt.float32, "float")
 
     def double(self: Self) -> Self:
         """Cast floating point parameters and buffers to float64."""
-        return self._cast_floating(dt.float64)
+        return self._cast_floating(dt.float64, "double")
 
     def half(self: Self) -> Self:
         """Cast floating point parameters and buffers to float16."""
-        return self._cast_floating(dt.float16)
+        return self._cast_floating(dt.float16, "half")
 
     def bfloat16(self: Self) -> Self:
         """Cast floating point parameters and buffers to bfloat16.
 
         Raises ValueError for parameters without a shape: of the casts, this one is not for them.
         """
-        return self._apply(lambda t: t.bfloat16() if t.dtype.is_floating_point else t)
+        cast = _named("bfloat16", lambda t: t.bfloat16() if t.dtype.is_floating_point else t)
+        return self._apply(cast)
 
     def cpu(self: Self) -> Self:
         """Move everything to the CPU."""
-        return self._apply(lambda tensor: tensor.cpu())
+        return self._apply(_named("cpu", lambda tensor: tensor.cpu()))
 
     def cuda(self: Self, device: Any = None) -> Self:
         """Move everything to the GPU; raises where there is none."""
-        return self._apply(lambda tensor: tensor.cuda(device))
+        return self._apply(_named("cuda", lambda tensor: tensor.cuda(device)))
 
     def ipu(self: Self, device: Any = None) -> Self:
         """Raises: there is no such device."""
@@ -186,7 +189,7 @@ class ModuleConversion:
 
     def share_memory(self: Self) -> Self:
         """Move all tensors to memory that other processes see."""
-        return self._apply(lambda tensor: tensor.share_memory_())
+        return self._apply(_named("share_memory", lambda tensor: tensor.share_memory_()))
 
     def _replicate_for_data_parallel(self: Self) -> Self:
         """A copy with tables of its own and without parameters, which the caller puts in."""
@@ -204,6 +207,13 @@ class ModuleConversion:
         """Compile the forward: raises while `torch.compile` is missing, but for `disable=True`."""
         if not kwargs.get("disable"):
             missing("flambeau", "compile")
+
+
+def _named(method: str, fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What a method hands to `_apply`, under the name that it has in PyTorch: modules with an
+    `_apply` of their own tell conversions apart by it (torchmetrics keeps its sums' types so)."""
+    fn.__qualname__ = f"Module.{method}.<locals>.{fn.__name__}"
+    return fn
 
 
 def _convert(module: Any, name: str, parameter: Any, fn: Callable[[Tensor], Tensor]) -> None:
