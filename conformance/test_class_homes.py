@@ -101,6 +101,27 @@ def test_instances_and_pickles_name_the_classes_of_torch():
     assert ours == told(PROGRAM, ours=False).splitlines()
 
 
+SUBCLASSES = """
+import json, torch, torch.optim.swa_utils
+
+def below(kind):
+    for other in kind.__subclasses__():
+        if other.__module__.partition(".")[0] == kind.__module__.partition(".")[0]:
+            yield other
+            yield from below(other)
+
+kinds = torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.nn.modules.loss._Loss
+print(json.dumps([sorted({k.__name__ for k in below(kind)}) for kind in kinds]))
+"""
+
+
+def test_subclasses_are_found_without_leaving_the_package():
+    """As registries of libraries look for them."""
+    ours, theirs = (json.loads(told(SUBCLASSES, ours=who)) for who in (True, False))
+    for mine, other in zip(ours, theirs, strict=True):
+        assert set(other) <= set(mine)
+
+
 @pytest.mark.parametrize("writer", [True, False])
 @pytest.mark.parametrize("reader", [True, False])
 def test_whole_modules_go_both_ways(tmp_path: Path, writer: bool, reader: bool):

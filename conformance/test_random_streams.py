@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import ml_dtypes
@@ -470,3 +472,25 @@ def test_state_errors(size: int) -> None:
     with pytest.raises(RuntimeError) as caught:
         Generator().set_state(np.zeros(size, np.uint8))
     assert str(caught.value) == str(expected.value).splitlines()[0]
+
+
+def test_the_default_stream_is_a_generator():
+    """Also where nothing was drawn before; its states are tensors."""
+    lines = [
+        "stream = torch.manual_seed(3)",
+        "told = [isinstance(stream, torch.Generator), stream is torch.default_generator]",
+        "state = stream.get_state()",
+        "told += [type(state) is torch.Tensor, tuple(state.shape), str(state.dtype).split('.')[1]]",
+        "first = torch.rand(2)",
+        "stream.set_state(state)",
+        "again = torch.rand(2, generator=stream)",
+        "told += [torch.equal(first, again), first.tolist()]",
+        "told.append(isinstance(stream.clone_state(), torch.Generator))",
+        "print(told)",
+    ]
+    said = [
+        subprocess.run([sys.executable, "-c", "\n".join([f"import {name} as torch", *lines])],
+                       capture_output=True, text=True, check=True).stdout
+        for name in ("torch", "flambeau")
+    ]  # fmt: skip
+    assert said[0] == said[1]

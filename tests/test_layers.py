@@ -53,6 +53,8 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("serialization/rebuild.py", "nn"): "a file may hold Parameters; nn is loaded when one is met",
     ("jit/annotations.py", "_jit_internal"): "marks of types have two homes in PyTorch",
     ("utils/model_zoo.py", "hub"): "an older name of what torch.hub loads",
+    ("utils/collect_env.py", ""): "a report names the version; loaded when it is asked for",
+    ("utils/collect_env.py", "version"): "the same",
     (
         "nn/parallel/distributed.py",
         "distributed.data_parallel",

@@ -9,10 +9,12 @@ name. Without the hook a class keeps the name of its file, since Python's pickle
 from __future__ import annotations
 
 import functools
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ForwardRef
 
+PACKAGE = __name__.partition(".")[0]
 FILE = Path(__file__).with_name("class_homes.txt")
 
 _OWN: dict[type, str] = {}
@@ -42,9 +44,27 @@ def name_classes(module: ModuleType) -> None:
     for name, home in table().get(module.__name__, {}).items():
         kind = _part(module, name)
         if isinstance(kind, type) and kind.__module__ == module.__name__:
-            _read_annotations(kind, module)
-            _OWN[kind] = kind.__module__
-            kind.__module__ = home
+            _move(kind, home)
+            _move_bases(kind)
+
+
+def _move(kind: type, home: str) -> None:
+    _read_annotations(kind, sys.modules[kind.__module__])
+    _OWN[kind] = kind.__module__
+    kind.__module__ = home
+
+
+def _move_bases(kind: type) -> None:
+    """Let classes of ours that stand between two of PyTorch's say what the one above them says:
+    who looks for subclasses may go no further than the package of a class.
+    """
+    for base in kind.__mro__[1:]:
+        is_ours = base.__module__.partition(".")[0] == PACKAGE
+        if not is_ours or base.__qualname__ in table().get(base.__module__, {}):
+            continue
+        above = next((a for a in base.__mro__[1:] if a in _OWN), None)
+        if above is not None:
+            _move(base, above.__module__)
 
 
 def restore_classes() -> None:

@@ -89,6 +89,9 @@ class Generator(CoreGenerator):
         self.set_state(state[2])
 
 
+default_generator.__class__ = Generator  # made below tensors, it gives its states as these now
+
+
 def _kernels(out: np.ndarray, work: str = "random") -> Any:
     """The compiled kernels where they fill such an array faster, else None."""
     if not choice.compiled(work, out.size):
@@ -152,7 +155,7 @@ def stream_of(generator: Any, name: str = "", filled: Tensor | None = None) -> C
 # ---- the default stream
 
 
-def manual_seed(seed: int) -> CoreGenerator:
+def manual_seed(seed: int) -> Generator:
     """Start the default streams of the CPU and of all devices anew; returns the CPU's.
 
     >>> import flambeau as torch
@@ -162,7 +165,7 @@ def manual_seed(seed: int) -> CoreGenerator:
     """
     for stream in _streams_of_devices():
         stream.manual_seed(int(seed))
-    return default_generator.manual_seed(int(seed))
+    return default_generator.manual_seed(int(seed))  # type: ignore[return-value]
 
 
 def _streams_of_devices() -> Any:
