@@ -57,14 +57,13 @@ def test_first_match(regex: str) -> None:
 
 def test_tools_that_are_there(tmp_path, monkeypatch) -> None:
     """Commands as a machine with a GPU and conda has them."""
-    for name, text in (
-        (
-            "nvidia-smi",
-            '[ "$1" = -L ] && echo "GPU 0: H (UUID: GPU-1)" || echo "| Driver Version: 550.1   CUDA |"',
-        ),
-        ("nvcc", 'echo "Cuda compilation tools, release 12.8, V12.8.61"'),
-        ("clang", 'echo "Debian clang version 14.0.6"'),
-    ):
+    listed = "GPU 0: H (UUID: GPU-1)"
+    tools = {
+        "nvidia-smi": f'[ "$1" = -L ] && echo "{listed}" || echo "| Driver Version: 550.1   CUDA |"',
+        "nvcc": 'echo "Cuda compilation tools, release 12.8, V12.8.61"',
+        "clang": 'echo "Debian clang version 14.0.6"',
+    }
+    for name, text in tools.items():
         path = tmp_path / name
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
