@@ -59,7 +59,7 @@ def test_tools_that_are_there(tmp_path, monkeypatch) -> None:
     """Commands as a machine with a GPU and conda has them."""
     listed = "GPU 0: H (UUID: GPU-1)"
     tools = {
-        "nvidia-smi": f'[ "$1" = -L ] && echo "{listed}" || echo "| Driver Version: 550.1   CUDA |"',
+        "nvidia-smi": f'[ "$1" = -L ] && echo "{listed}" || echo "Driver Version: 550.1  |"',
         "nvcc": 'echo "Cuda compilation tools, release 12.8, V12.8.61"',
         "clang": 'echo "Debian clang version 14.0.6"',
     }

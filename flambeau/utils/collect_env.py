@@ -8,7 +8,6 @@ Commands of the system are asked where they are there; what cannot be found is N
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
 import re
@@ -306,7 +305,7 @@ LINES = (
 
 def pretty_str(envinfo: SystemEnv) -> str:
     """The report of what was found, as people paste it into an issue."""
-    lines = [f"{title}: {_shown(getattr(envinfo, field))}" if title else ""
+    lines = [f"{title}: {_shown(field, getattr(envinfo, field))}" if title else ""
              for title, field in LINES]  # fmt: skip
     lines += ["", "CPU:", envinfo.cpu_info, "", "Versions of relevant libraries:"]
     for manager, packages in ((envinfo.pip_version, envinfo.pip_packages),
@@ -318,13 +317,13 @@ def pretty_str(envinfo: SystemEnv) -> str:
     return "\n".join(lines)
 
 
-def _shown(value: Any) -> str:
+def _shown(field: str, value: Any) -> str:
     if value is None:
         return NOT_FOUND
-    if isinstance(value, dict):
-        return json.dumps(value) if value else NOT_THERE
+    if value == {}:
+        return NOT_THERE
     text = str(value)
-    return f"\n{text}\n" if "\n" in text else text
+    return f"\n{text}\n" if field == "nvidia_gpu_models" and "\n" in text else text
 
 
 def get_pretty_env_info() -> str:
