@@ -310,8 +310,10 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     result = new(type(self))
     memo[id(self)] = result
     result._data = self._data.copy() if self.is_meta else copied_memory(self, memo)
-    if self._data.size and not self.is_meta:
-        result._storage = storage_of(self).copied_storage(memo)
+    if not self.is_meta:
+        copied = storage_of(self).copied_storage(memo)
+        if self._data.size or copied.holds(result._data):
+            result._storage = copied
     result._requires_grad = self._requires_grad
     result._version_count = 1  # it counts as having been pointed to its memory
     if self._grad is not None:
@@ -329,10 +331,13 @@ def copied_memory(tensor: Tensor, memo: dict[int, Any]) -> np.ndarray:
     storage = storage_of(tensor)
     copied = storage.copied(memo)
     data = tensor._data
-    if data.size == 0:
+    if not data.size and not storage.holds(data):
         return data.copy()
     offset = address(data) - storage.start
-    return over(copied, data.shape, data.dtype, offset, data.strides)  # type: ignore[no-any-return]
+    try:
+        return over(copied, data.shape, data.dtype, offset, data.strides)  # type: ignore[no-any-return]
+    except ValueError:
+        return data.copy()  # without elements, and with strides that NumPy takes for no memory
 
 
 def rebuild(
@@ -394,7 +399,7 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     if self.is_cuda:
         return rebuild_on, (str(self.device), *self.cpu().__reduce_ex__(protocol)[:2])
     data, storage = self._data, storage_of(self)
-    offset = address(data) - storage.start if data.size else 0
+    offset = address(data) - storage.start if data.size or storage.holds(data) else 0
     place = (self.dtype, data.shape, data.strides, offset)
     # an array of its own: in a plain pickle, as torch has it, views do not share memory
     slots = slots_of(self) if type(self) is not Tensor else {}

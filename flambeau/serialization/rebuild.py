@@ -16,6 +16,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
 from flambeau._core.layout import Size, _Constant, layout
+from flambeau._ops.views.geometry import without_elements
 from flambeau._runtime.cpu import over
 from flambeau._tensor import meta
 from flambeau._tensor.bits import set_bits
@@ -54,7 +55,8 @@ def view_of(storage: Any, offset: Any, size: Any, stride: Any, dtype: dt.dtype) 
     # anything; NumPy wants them to fit 64 bits.
     steps = [min(step, LARGEST // dtype.itemsize) * dtype.itemsize for step in stride]
     if 0 in size:
-        return np.ndarray(size, dtype.numpy_dtype, np.empty(1, dtype.numpy_dtype), 0, steps)
+        start = min(offset * dtype.itemsize, storage.nbytes())
+        return without_elements(storage.array, size, tuple(steps), start, dtype.numpy_dtype)
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     expect(
         (last + 1) * dtype.itemsize <= storage.nbytes(),

@@ -100,7 +100,8 @@ def reduce_plain(tensor: Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, .
 
 def _offset(tensor: Tensor, storage: UntypedStorage) -> int:
     data = memory_of(tensor)
-    return 0 if data.size == 0 else (address(data) - storage.start) // data.itemsize
+    has_place = data.size or storage.holds(data)
+    return (address(data) - storage.start) // data.itemsize if has_place else 0
 
 
 def _strides(tensor: Tensor) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """Tensors in Python's own pickles: views keep offset and strides, each with memory of its own."""
 
 import copy
+import io
 import pickle
 
 import numpy as np
@@ -76,3 +77,18 @@ def test_memory_of_others():
     found = trip(torch.from_numpy(array[::2]))
     assert found.tolist() == [0, 2, 4]
     assert copy.deepcopy(found).tolist() == [0, 2, 4]
+
+
+def test_slices_without_elements_keep_their_place():
+    """Through files, pickles and copies, with what shares their memory."""
+    base = torch.arange(12.0).reshape(3, 4)
+    for view in (base[1:1], base[:, 2:2], base.t()[3:3], base[2:, 1:1]):
+        file = io.BytesIO()
+        torch.save([view, base], file)
+        file.seek(0)
+        pairs = [torch.load(file), copy.deepcopy([view, base])]
+        for found, whole in pairs:
+            assert found.storage_offset() == view.storage_offset() > 0
+            assert found.stride() == view.stride()
+            assert found.untyped_storage().data_ptr() == whole.untyped_storage().data_ptr()
+        assert pickle.loads(pickle.dumps(view)).storage_offset() == view.storage_offset()
