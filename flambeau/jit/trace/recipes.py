@@ -262,14 +262,9 @@ def _setitem(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
 
 @recipe("nn.functional.normalize")
 def _normalize(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
-    """What it is made of, with the norm in the input's shape, which eager spares."""
-    return trace.openly("normalize", _over_norm, args, kwargs)
+    from flambeau.jit.trace import programs
 
-
-def _over_norm(
-    input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None
-) -> Any:
-    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return trace.openly("normalize", programs.normalize, args, kwargs)
 
 
 @recipe("norm")
