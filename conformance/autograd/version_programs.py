@@ -86,7 +86,7 @@ WRITES = (
     "{a}.addcmul_({b}.clone(), c)", "{a}.uniform_()", "{a}.normal_()", "{a}.bernoulli_(.5)",
     "{a} += 1", "{a} *= {b}.clone()", "{a} /= 2", "{a}.unbind(0)[0].mul_(2)",
     "{a}.split(1)[0].mul_(2)", "{a}.triu_()", "t.nn.init.ones_({a})", "t.nn.init.normal_({a})",
-    "t.nn.utils.clip_grad_norm_([{a}], 1.)", "{a}.tril_()", "{a}.index_copy_(0, i, {b}.clone())",
+    "clip({a})", "{a}.tril_()", "{a}.index_copy_(0, i, {b}.clone())",
     "{a}.swapaxes_(0, 1)", "{a}.round_()", "{a}.sign_()", "{a}.fill_diagonal_(1.)",
     "t.nn.functional.dropout({a}, .5, inplace=True)", "{a}.logical_not_()", "{a}.renorm_(2, 0, 1.)",
     "{a}.addmm_({b}.clone()[:, :2].clone(), c[:, :2].T.clone())",
@@ -241,12 +241,18 @@ def helpers(t: Any) -> dict[str, Any]:
         x.grad = t.ones_like(x)
         kind([x], lr=0.1).step()
 
+    def clip(x: Any) -> None:
+        if x.grad is not None and x.grad.is_inference() and not t.is_inference_mode_enabled():
+            raise ValueError("PyTorch writes before it refuses")
+        t.nn.utils.clip_grad_norm_([x], 1.0)
+
     def hooked(function: Any, x: Any) -> Any:
         mode = t.autograd.graph.saved_tensors_hooks(lambda s: s, lambda s: s)
         return within(mode, lambda: function(x))
 
     return {
-        **functions, "step": step, "hooked": hooked, "deep": lambda x: (x.exp() * x).tanh(),
+        **functions, "step": step, "clip": clip, "hooked": hooked,
+        "deep": lambda x: (x.exp() * x).tanh(),
         "quiet": lambda body: within(t.no_grad(), body),
         "inferring": lambda body: within(t.inference_mode(), body),
     }  # fmt: skip
