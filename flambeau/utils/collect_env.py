@@ -159,7 +159,7 @@ def get_cpu_info(run_lambda: Run) -> str:
 
 
 def get_nvidia_smi() -> str:
-    """NVIDIA's command: by name, or where Windows has it."""
+    """The name of NVIDIA's command."""
     return "nvidia-smi"
 
 
