@@ -205,6 +205,11 @@ def functions(natives: tuple[Any, ...], **statics: Any) -> dict[str, int]:
     return _found(natives, statics, "functions", wanted, made)
 
 
+def symbol_of(text: str, name: str) -> int:
+    """The address of a function that is written as LLVM IR."""
+    return _found((), {"text": text}, name, (name,), lambda: assemble(text, PASSES))[name]
+
+
 def _found(
     natives: tuple[Any, ...], statics: dict[str, Any], form: str, wanted: tuple[str, ...],
     made: Callable[[], bytes],
@@ -223,8 +228,9 @@ def _found(
         library.keep(name, code)
         return _link(name, code, wanted)
     if choice.FROM_LIBRARY:
+        asked = f"kernel {natives[0].name} for {statics}" if natives else f"function {form}"
         raise choice.KernelMissing(
-            f"{choice.LIBRARY} has no kernel {natives[0].name} for {statics}: make it again by "
+            f"{choice.LIBRARY} has no {asked}: make it again by "
             "`flambeau warmup --library` with a program that needs it, or install llvmlite"
         )
     return loaded(key_of(natives, statics, form), wanted, made, name)

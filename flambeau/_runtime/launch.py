@@ -1,7 +1,7 @@
 """From a kernel's definition to a call: compile or load it once, pack arguments, run it.
 
     k = kernel(sum_rows, T=f32, W=8)     # from this process, the disk or the compiler
-    k(x, out, rows, cols)                # in the caller's thread
+    k(x, out, rows, cols)                # in the caller's thread, by a builtin function
     k.parallel(8, x, out, rows, cols)    # eight tasks over the thread pool
 
 Pointers are given as ndarrays (their first element) or as addresses. With FLAMBEAU_DEBUG=bounds
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.types import Pointer
-from flambeau._runtime import allocator, choice, threads
+from flambeau._runtime import allocator, choice, threads, trampoline
 from flambeau._runtime.cpu import _HEADER, _word_at, address
 
 CHECKED = "bounds" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
@@ -34,7 +34,8 @@ EVERYWHERE = (0, (1 << 64) - 1)
 class Kernel:
     """Machine code and how to hand it its arguments."""
 
-    __slots__ = ("address", "entry", "fault", "name", "pack", "pointers", "statics")
+    __slots__ = ("address", "alone", "direct", "entry", "fault", "name", "pack", "pointers",
+                 "statics")  # fmt: skip
 
     def __init__(self, native: Any, statics: dict[str, Any]) -> None:
         from flambeau._runtime import engine
@@ -49,37 +50,47 @@ class Kernel:
         types = [native.type_of(p, dict(statics)) for p in native.parameters
                  if not p.static and p.name not in ("task", "tasks")]  # fmt: skip
         self.pointers = tuple(isinstance(type, Pointer) for type in types)
-        letters = ["Q" if isinstance(t, Pointer) else "d" if t.is_float else "q" for t in types]
-        if CHECKED:
-            letters = ["QQQ" if letter == "Q" else letter for letter in letters]
-        self.pack: Callable[..., bytes] = struct.Struct("".join(letters)).pack
+        letters = "".join(
+            ["Q" if isinstance(t, Pointer) else "d" if t.is_float else "q" for t in types]
+        )
+        self.pack: Callable[..., bytes] = struct.Struct(
+            letters.replace("Q", "QQQ") if CHECKED else letters
+        ).pack
+        self.direct, self.alone = self._builtins(letters)
+        """What run it as one task in the caller's thread; meanwhile others of Python wait, or go
+        on."""
 
-    def __call__(self, *arguments: Any) -> None:
-        """Run as one task in the caller's thread."""
+    def _builtins(self, letters: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        if not WATCHED:
+            direct = trampoline.calling(self.address, letters, False)
+            if direct is not None:
+                return direct, trampoline.calling(self.address, letters, True)
+        return self._by_ctypes, self._by_ctypes
+
+    def _by_ctypes(self, *arguments: Any) -> None:
         self.entry(self.packed(arguments), 0, 1)
         if WATCHED:
             self.raise_fault()
 
-    def once(self, words: tuple[int, ...], *arrays: np.ndarray) -> None:
-        """Run as one task with arrays and then plain numbers, unless kernels are watched: what
-        small operators cost (benchmarks/op_overhead.py) is the way to here."""
+    def __call__(self, *arguments: Any) -> None:
+        """Run as one task in the caller's thread."""
+        self.alone(*arguments)
+
+    def once(self, *arguments: Any) -> None:
+        """Run as one task that takes no longer than some microseconds: what small operators cost
+        (benchmarks/op_overhead.py) is the way to here."""
         if not pool_is_ready():
             allocator.ready()
-        starts = [
-            _word_at(id(array) + _HEADER).value if array.__class__ is ndarray else int(array)
-            for array in arrays
-        ]
-        self.entry(self.pack(*starts, *words), 0, 1)
+        self.direct(*arguments)
 
     def parallel(self, tasks: int, *arguments: Any) -> None:
         """Run `tasks` tasks; each is told its number and how many there are."""
         if not pool_is_ready():
             allocator.ready()  # the first large work of a thread
-        packed = self.packed(arguments)
         if tasks == 1:
-            self.entry(packed, 0, 1)
-        else:
-            threads.run(self, packed, tasks)
+            self.alone(*arguments)
+            return
+        threads.run(self, self.packed(arguments), tasks)
         if WATCHED:
             self.raise_fault()
 
@@ -127,10 +138,10 @@ class LibraryKernel(Kernel):
         choice.thread.launches += 1
         super().__call__(*arguments)
 
-    def once(self, words: tuple[int, ...], *arrays: np.ndarray) -> None:
-        """Run as one task with arrays and then plain numbers."""
+    def once(self, *arguments: Any) -> None:
+        """Run as one short task."""
         choice.thread.launches += 1
-        super().once(words, *arrays)
+        super().once(*arguments)
 
     def parallel(self, tasks: int, *arguments: Any) -> None:
         """Run `tasks` tasks over the thread pool."""

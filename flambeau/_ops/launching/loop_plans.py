@@ -65,7 +65,7 @@ class Plan:
         if len(self.pointers) < len(arrays):
             arrays = [arrays[k] for k in self.pointers]
         if self.words is not None:
-            self.kernel.once(self.words, *arrays, *outs)
+            self.kernel.once(*arrays, *outs, *self.words)
         elif self.align:
             skip = -address(outs[0]) % self.align // outs[0].itemsize
             self.kernel.parallel(self.tasks, *arrays, *outs, *self.rest, skip)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._runtime import choice
+from flambeau._runtime.trampoline import BYTES, builtin, method
 
 NEW_FROM_DESCRIPTION, SET_BASE = 94, 282
 """Places of PyArray_NewFromDescr and PyArray_SetBaseObject in NumPy's table of functions."""
@@ -94,17 +95,9 @@ def _numpy_functions() -> tuple[int, int]:
 def _definition() -> Any:
     """The builtin functions' definition: one piece of code serves all."""
     from flambeau._runtime import engine
-    from flambeau._runtime.cuda.trampoline import BYTES, FASTCALL, MethodDef
 
     text = SOURCE.format(begin=BYTES, head=HEAD, writable=WRITABLE)
-    key = engine.key_of((), {}, f"new arrays {text}")
-    found = engine.loaded(key, ("make",), lambda: engine.assemble(text, engine.PASSES))
-    return MethodDef(b"make", found["make"], FASTCALL, b"")
-
-
-new_function: Any = ctypes.PYFUNCTYPE(
-    ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object
-)(("PyCFunction_NewEx", ctypes.pythonapi))
+    return method(b"make", engine.symbol_of(text, "make"))
 
 
 def maker(kind: Any, shape: tuple[int, ...], dtype: np.dtype[Any], steps: tuple[int, ...],
@@ -121,9 +114,7 @@ def maker(kind: Any, shape: tuple[int, ...], dtype: np.dtype[Any], steps: tuple[
     create, settle = _numpy_functions()
     record = struct.pack(f"{HEAD + 2 * len(shape)}q", create, settle, id(kind), id(dtype), id(NAME),
                          id(layout), len(shape), 0, *shape, *steps)  # fmt: skip
-    # the last argument is held by the function as long as it lives
-    kept = (kind, dtype, layout)
-    return new_function(ctypes.addressof(_definition()), record, kept)
+    return builtin(_definition(), record, kept=(kind, dtype, layout))
 
 
 def _in_python(kind: Any, shape: Any, dtype: Any, steps: Any, layout: Any) -> Any:

@@ -15,15 +15,13 @@ from typing import Any
 from flambeau._runtime import engine
 from flambeau._runtime.cpu import _HEADER
 from flambeau._runtime.cuda.driver import Driver
+from flambeau._runtime.trampoline import BYTES, KIND, builtin, method
 
-FASTCALL = 0x80  # METH_FASTCALL: called with an array of its arguments and their number
-BYTES = bytes.__basicsize__ - 1
-"""Where the contents of a bytes object begin."""
 RECORD = struct.Struct("QQQQ")
 """The address of cuLaunchKernel, the kernel's function, threads of a block, and what is called with
 a status that is not 0."""
 KEPT: list[Any] = []
-"""What must live as long as the functions do."""
+"""Functions of Python that records name by their addresses."""
 READ = {
     "Q": "  %got{k} = call i64 @address(ptr %object{k})\n",
     "q": "  %got{k} = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object{k})\n",
@@ -33,7 +31,7 @@ READ = {
 
 ADDRESS = f"""
 define internal i64 @address(ptr %object) alwaysinline {{
-  %place = getelementptr i8, ptr %object, i64 8
+  %place = getelementptr i8, ptr %object, i64 {KIND}
   %kind = load ptr, ptr %place
   %is_int = icmp eq ptr %kind, @PyLong_Type
   br i1 %is_int, label %int, label %array
@@ -116,28 +114,7 @@ def source(letters: str) -> str:
 @cache_once
 def code(letters: str) -> int:
     """The address of that function."""
-    text = source(letters)
-    key = engine.key_of((), {}, f"launch {text}")
-    return engine.loaded(key, ("launch",), lambda: engine.assemble(text, engine.PASSES))["launch"]
-
-
-class MethodDef(ctypes.Structure):
-    """Python's `PyMethodDef`."""
-
-    _fields_ = [  # noqa: RUF012
-        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]  # fmt: skip
-
-
-def builtin(letters: str, record: bytes) -> Any:
-    """A builtin function (stream, blocks, *arguments) that calls cuLaunchKernel."""
-    definition = MethodDef(b"launch", code(letters), FASTCALL, b"")
-    KEPT.append(definition)
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype = ctypes.py_object
-    make.argtypes = [ctypes.POINTER(MethodDef), ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.byref(definition), record, None)
+    return engine.symbol_of(source(letters), "launch")
 
 
 def launch_address(driver: Driver) -> int:
@@ -155,4 +132,5 @@ def made(driver: Any, entry: int, letters: str, function: int, threads: int) -> 
         raise driver.error(status)
 
     KEPT.append(refused)
-    return builtin(letters, RECORD.pack(entry, function, threads, id(refused)))
+    record = RECORD.pack(entry, function, threads, id(refused))
+    return builtin(method(b"launch", code(letters)), record)

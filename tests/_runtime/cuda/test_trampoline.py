@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("llvmlite")  # the trampoline is code that it makes
 
 from flambeau._runtime.cuda import trampoline
+from flambeau._runtime.trampoline import builtin, method
 
 LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, ctypes.c_void_p,
@@ -38,7 +39,7 @@ def seen(letters: str, *arguments: Any) -> tuple[list[Any], Any]:
     told: list[int] = []
     tell = told.append
     record = trampoline.RECORD.pack(address, 0x1234, 256, id(tell))
-    call = trampoline.builtin(letters, record)
+    call = builtin(method(b"launch", trampoline.code(letters)), record)
     call(*arguments)
     return found, told
 

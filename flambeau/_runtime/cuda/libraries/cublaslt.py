@@ -19,7 +19,7 @@ from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt_numbers import Found
 from flambeau._runtime.cuda.libraries.foreign import Foreign, LibraryError, opened
 from flambeau._runtime.cuda.libraries.matrices import Product, Stored, work
-from flambeau._runtime.cuda.libraries.product_call import builtin
+from flambeau._runtime.cuda.libraries.product_call import calling
 from flambeau._runtime.cuda.libraries.timing import fastest
 from flambeau._runtime.cuda.libraries.workspaces import capturing, workspace
 from flambeau._runtime.cuda.memory import Block, Current
@@ -248,7 +248,7 @@ class Plan:
         return call
 
     def _made(self, description: int) -> Any:
-        return builtin(self.lt.matmul, self.lt.handle, description, *self.layouts, self.chosen,
+        return calling(self.lt.matmul, self.lt.handle, description, *self.layouts, self.chosen,
                        workspace(WORKSPACE), WORKSPACE)  # fmt: skip
 
     def _pointed(self, bias: int, aux: int) -> Any:

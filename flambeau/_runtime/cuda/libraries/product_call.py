@@ -11,15 +11,8 @@ from functools import cache
 from typing import Any
 
 from flambeau._runtime import engine
-from flambeau._runtime.cuda.trampoline import (
-    ADDRESS,
-    BYTES,
-    DECLARATIONS,
-    FASTCALL,
-    KEPT,
-    READ,
-    MethodDef,
-)
+from flambeau._runtime.cuda.trampoline import ADDRESS, DECLARATIONS, READ
+from flambeau._runtime.trampoline import BYTES, builtin, method
 
 RECORD = struct.Struct("10Q")
 """The function, then what stands still: handle, description, layouts of A, B, C and D, algorithm,
@@ -55,17 +48,10 @@ def source() -> str:
 
 @cache
 def _code() -> int:
-    text = source()
-    key = engine.key_of((), {}, f"product {text}")
-    return engine.loaded(key, ("product",), lambda: engine.assemble(text, engine.PASSES))["product"]
+    return engine.symbol_of(source(), "product")
 
 
-def builtin(function: Any, *still: int) -> Any:
+def calling(function: Any, *still: int) -> Any:
     """A builtin function that calls a C function with what stands still."""
     entry = ctypes.cast(function, ctypes.c_void_p).value or 0
-    definition = MethodDef(b"product", _code(), FASTCALL, b"")
-    KEPT.append(definition)
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype = ctypes.py_object
-    make.argtypes = [ctypes.POINTER(MethodDef), ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.byref(definition), RECORD.pack(entry, *still), None)
+    return builtin(method(b"product", _code()), RECORD.pack(entry, *still))
