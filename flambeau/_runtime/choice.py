@@ -46,7 +46,7 @@ LIMITS: dict[str, int] = {
     "loss function": 1024,  # with an exponential and a logarithm
     "conv": 131072,
     "depthwise": 512,
-    "pool": 8192,
+    "pool": 512,
     "pool places": 256,  # the positions of maxima too
     "channel_sums": 8192,
     "recurrent": 4096,  # without gates

@@ -272,11 +272,11 @@ class Counters:
 
     def count(self) -> list[float]:
         """Advance all of them; returns what they are."""
-        from flambeau._compiler.types import OF_NUMPY
+        from flambeau._compiler.types import NAMES, OF_NUMPY
         from flambeau._ops.optimizers.kernels import steps as kernels
         from flambeau._runtime.launch import kernel
 
-        found = kernel(kernels.count, T=OF_NUMPY[self.dtype.name])
+        found = kernel(kernels.count, T=OF_NUMPY[NAMES[self.dtype]])
         found(self.places, self.counted, len(self.arrays))
         return self.counted.tolist()  # type: ignore[no-any-return]
 

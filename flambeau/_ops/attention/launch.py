@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.types import OF_NUMPY, Scalar, f32
+from flambeau._compiler.types import NAMES, OF_NUMPY, Scalar, f32
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.attention import kernels, tile_kernels
 from flambeau._ops.launching.memory_formats import are_in_rows, empty_in_order_of
@@ -62,7 +62,7 @@ class Plan:
 
 def plan_of(dtype: np.dtype[Any]) -> Plan:
     """The plan for tensors of a dtype; half types are computed in float32."""
-    held = OF_NUMPY[dtype.name]
+    held = OF_NUMPY[NAMES[dtype]]
     computed = held if held.bits >= 32 else f32
     rows, vectors = TILES[vector_bits()]
     return Plan(held, computed, rows, vectors, vector_bits() // computed.bits)

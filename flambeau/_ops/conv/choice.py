@@ -14,6 +14,7 @@ from flambeau._ops.conv import numpy_form as plain
 from flambeau._ops.conv.numpy_depthwise import applies as is_depthwise
 from flambeau._ops.conv.numpy_form import add_bias
 from flambeau._ops.launching.epilogue import NOTHING, Epilogue
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.launching.precision import Array, is_floating
 from flambeau._ops.launching.windows import Ints, extent, window_counts
 from flambeau._runtime import choice
@@ -27,18 +28,11 @@ def _compiled(weight_shape: Ints, images: int, output: Ints, groups: int, dtype:
     """The module of the kernels that compute this convolution, or None."""
     if not is_floating(dtype):
         return None
+    depthwise = is_depthwise(weight_shape, groups)
     products = images * prod(output) * prod(weight_shape)
-    if is_depthwise(weight_shape, groups):
-        if not choice.compiled("depthwise", products):
-            return None
-        from flambeau._ops.conv import launch_depthwise as compiled_depthwise
-
-        return compiled_depthwise
-    if not choice.compiled("conv", products):
+    if not choice.compiled("depthwise" if depthwise else "conv", products):
         return None
-    from flambeau._ops.conv import launch as compiled_conv
-
-    return compiled_conv
+    return launcher("conv.launch_depthwise" if depthwise else "conv.launch")
 
 
 def _is_product(data: Array, weight_shape: Ints, output: Ints, groups: int) -> bool:
@@ -48,9 +42,7 @@ def _is_product(data: Array, weight_shape: Ints, output: Ints, groups: int) -> b
 
 def by_products() -> Any:
     """Convolutions as products, imported when half types first meet them."""
-    from flambeau._ops.conv import by_products as found
-
-    return found
+    return launcher("conv.by_products")
 
 
 class PackedWeight:
@@ -63,9 +55,7 @@ class PackedWeight:
     @cached_property
     def panels(self) -> Array:
         """As `conv_pixels` takes it."""
-        from flambeau._ops.conv import launch_pixels as conv_pixels
-
-        return conv_pixels.pack(self.weight, self.groups)
+        return launcher("conv.launch_pixels").pack(self.weight, self.groups)
 
 
 def conv(input: Array, weight: Array | PackedWeight, bias: Array | None, stride: Ints,
@@ -90,8 +80,7 @@ def _forward(kernels: Any, input: Array, weight: Array, bias: Array | None, numb
              after: Epilogue = NOTHING, packed: PackedWeight | None = None) -> Array:  # fmt: skip
     """A convolution by compiled kernels; `numbers` are hashable and begin with the output."""
     if not is_depthwise(weight.shape, numbers[-1]):
-        from flambeau._ops.conv import launch_pixels as conv_pixels
-
+        conv_pixels = launcher("conv.launch_pixels")
         plan = conv_pixels.forward_plan(input.shape, weight.shape, *numbers, input.dtype,
                                         get_num_threads(), packed is not None)  # fmt: skip
         if plan is not None:
@@ -121,8 +110,7 @@ def _to_input(kernels: Any, grad: Array, weight: Array, shape: tuple[int, ...], 
     """The gradient of an input of a shape by compiled kernels, plus a bias for transposed
     convolutions; `numbers` are hashable."""
     if not is_depthwise(weight.shape, numbers[-1]):
-        from flambeau._ops.conv import launch_pixels as conv_pixels
-
+        conv_pixels = launcher("conv.launch_pixels")
         plan = conv_pixels.gradient_plan(grad.shape, weight.shape, shape, *numbers, grad.dtype,
                                          get_num_threads())  # fmt: skip
         if plan is not None:

@@ -179,18 +179,28 @@ def pack_turned(weight: Array, groups: int) -> Array:
 
 def _packed(weight: Array, rows: Array, groups: int, outputs: int, inputs: int, chunk: int,
             output_step: int, input_step: int) -> Array:  # fmt: skip
-    statics, wide = types_of(weight.dtype)
-    tile = tile_of(statics["A"])
     taps = prod(weight.shape[2:])
-    panels = -(-outputs // tile.columns)
-    result = np.empty((groups, panels, inputs * taps, tile.columns), wide)
-    units = groups * panels * -(-inputs // chunk)
-    tasks = max(1, min(4 * get_num_threads(), units, result.size // PACKED_PER_TASK))
-    kernel(kernels.pack_weight, **statics, NR=tile.columns).parallel(
+    run, shape, wide, tasks = _packing(weight.dtype, groups, outputs, inputs, taps, chunk,
+                                       get_num_threads())  # fmt: skip
+    result = np.empty(shape, wide)
+    run.parallel(
         tasks, np.ascontiguousarray(weight), result, rows, groups, outputs, inputs, taps, chunk,
         outputs * inputs * taps, output_step, input_step,
     )  # fmt: skip
     return result
+
+
+@lru_cache(512)
+def _packing(dtype: np.dtype[Any], groups: int, outputs: int, inputs: int, taps: int, chunk: int,
+             threads: int) -> tuple[Any, tuple[int, ...], np.dtype[Any], int]:  # fmt: skip
+    """The kernel, the shape and type of the panels, and into how many tasks the work falls."""
+    statics, wide = types_of(dtype)
+    tile = tile_of(statics["A"])
+    panels = -(-outputs // tile.columns)
+    shape = groups, panels, inputs * taps, tile.columns
+    units = groups * panels * -(-inputs // chunk)
+    tasks = max(1, min(4 * threads, units, prod(shape) // PACKED_PER_TASK))
+    return kernel(kernels.pack_weight, **statics, NR=tile.columns), shape, wide, tasks
 
 
 # ---- convolutions

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.gpu.ptx import Shape
-from flambeau._compiler.types import OF_NUMPY, f32, f64
+from flambeau._compiler.types import NAMES, OF_NUMPY, f32, f64
 from flambeau._ops.cuda import fills
 from flambeau._ops.cuda.kernels import steps as kernels
 from flambeau._runtime.cpu import address
@@ -70,7 +70,7 @@ MOST_TABLES = 64
 
 def suits(data: Any, *others: Any) -> bool:
     """Whether the kernel is for a parameter with its gradient and what is kept of it."""
-    return data.dtype.name in TYPES and data.size > 0 and all(
+    return NAMES[data.dtype] in TYPES and data.size > 0 and all(
         a.__class__ is data.__class__ and a.dtype == data.dtype and a.shape == data.shape
         and a.flags.c_contiguous for a in (data, *others)
     )  # fmt: skip
@@ -137,7 +137,7 @@ def step(formula: Any, kept: tuple[bool, ...], numbers: Sequence[Any], maximize:
     plain = constant_part(numbers)
     compute = f64 if first.itemsize == f64.size else f32
     aligned = all(address(array) % 16 == 0 for group in groups for array in group)
-    type = OF_NUMPY[first.dtype.name]
+    type = OF_NUMPY[NAMES[first.dtype]]
     form = Shape(threads=THREADS, aligned=True, reads=("table",))
     made = kernel(
         kernels.step_many, form, FORMULA=formula.native, KEPT=kept, CONSTANTS=tuple(plain),
@@ -163,7 +163,7 @@ def unscale(grads: Sequence[Any], inverse: Any, found: Any) -> None:
     key = "unscale", first.__class__, first.dtype.num, sizes
     table = _table(key, sizes, 1)
     memory = table.filled([grads])
-    type = OF_NUMPY[first.dtype.name]
+    type = OF_NUMPY[NAMES[first.dtype]]
     aligned = all(address(array) % 16 == 0 for array in grads)
     made = kernel(
         kernels.unscale_many, Shape(threads=THREADS, aligned=True, reads=("table", "inverse")),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.gpu.ptx import Shape
-from flambeau._compiler.types import OF_NUMPY, f32, f64
+from flambeau._compiler.types import NAMES, OF_NUMPY, f32, f64
 from flambeau._core.layout import channels_last_strides
 from flambeau._ops.cuda import fills, indexing
 from flambeau._ops.cuda.kernels import pooling as kernels
@@ -46,7 +46,7 @@ def _result(like: Any, shape: tuple[int, ...], last: bool, dtype: Any = None) ->
 
 def _launch(native: Any, arrays: tuple[Any, ...], out: Any, sizes: tuple[int, ...],
             steps: tuple[int, ...], last: bool, **statics: Any) -> None:  # fmt: skip
-    type = OF_NUMPY[out.dtype.name]
+    type = OF_NUMPY[NAMES[out.dtype]]
     compute = f64 if type.size == f64.size else f32
     form = Shape(threads=THREADS, aligned=False)
     made = kernel(native, form, T=type, A=compute, LAST=last, THREADS=THREADS, **statics)

@@ -218,7 +218,7 @@ def _with_place(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> An
         if not fills.copy(copied, data):
             return NotImplemented
         data = copied
-    if not data.size or data.dtype.name == "uint64":
+    if not data.size or (data.dtype.kind == "u" and data.itemsize == 8):
         return NotImplemented
     shape, compute = shape_of(data, axes, keepdim), rows.compute_type(data.dtype)
     place = _like(data, shape, INT64)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.gpu.ptx import Shape
-from flambeau._compiler.types import OF_NUMPY, f32, f64, i64
+from flambeau._compiler.types import NAMES, OF_NUMPY, f32, f64, i64
 from flambeau._core.layout import around
 from flambeau._ops.cuda import fills, rows
 from flambeau._ops.cuda.kernels import scans as kernels
@@ -43,7 +43,7 @@ def cumprod(data: DeviceArray, dim: int, dtype: Any = None) -> Any:
 def _scan(data: DeviceArray, dim: int, dtype: Any, product: bool) -> Any:
     result, _ = accumulation_type(data, dtype)
     kinds = data.dtype.kind in "fV", result.kind in "fV"
-    if data.dtype.kind == "c" or kinds[0] != kinds[1] or data.dtype.name not in OF_NUMPY:
+    if data.dtype.kind == "c" or kinds[0] != kinds[1] or NAMES[data.dtype] not in OF_NUMPY:
         return NotImplemented
     if not data.ndim or not data.size:
         return NotImplemented
@@ -52,7 +52,7 @@ def _scan(data: DeviceArray, dim: int, dtype: Any, product: bool) -> Any:
     out = fills.new(data.shape, None, result, data)
     outer, n, inner = around(data.shape, dim)
     compute = rows.compute_type(result if result.itemsize > data.itemsize else data.dtype)
-    statics = {"T": OF_NUMPY[data.dtype.name], "OUT": OF_NUMPY[result.name], "A": compute,
+    statics = {"T": OF_NUMPY[NAMES[data.dtype]], "OUT": OF_NUMPY[result.name], "A": compute,
                "PRODUCT": product, "THREADS": THREADS}  # fmt: skip
     if inner > 1:
         form = Shape(threads=THREADS, aligned=False, reads=("x",))

@@ -64,10 +64,11 @@ def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
         vector = 1
     several = AT_ONCE[data.itemsize] if vector > 1 else 8
     form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x",))
+    types = {"T": OF_NUMPY[NAMES[data.dtype]], "OUT": OF_NUMPY[NAMES[out.dtype]]}
     made = kernel(
-        softmax_online, form, T=OF_NUMPY[data.dtype.name], OUT=OF_NUMPY[out.dtype.name], V=vector,
-        U=several, LOG=name == ONLINE[1], THREADS=ONLINE_THREADS,
-        KEPT=KEPT[data.itemsize] // vector, PEEL=view.n % vector != 0,
+        softmax_online, form, **types, V=vector, U=several, LOG=name == ONLINE[1],
+        THREADS=ONLINE_THREADS, KEPT=KEPT[data.itemsize] // vector,
+        PEEL=view.n % vector != 0,
     )  # fmt: skip
     made(view.count, data, out, view.n)
 

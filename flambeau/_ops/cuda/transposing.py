@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._compiler.gpu.ptx import Shape
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._ops.cuda.elementwise import collapsed
 from flambeau._ops.cuda.kernels.transposing import transpose
 from flambeau._ops.launching.loop_plans import steps_of
@@ -40,7 +40,7 @@ def _launch(target: DeviceArray, source: DeviceArray, dims: Any, turned: int) ->
     (columns, (far, _)), (rows, (_, pitch)) = dims[0], dims[turned]
     batch, (batch_from, batch_to) = dims[3 - turned] if len(dims) == 3 else (1, (0, 0))
     across, down = -(-columns // TILE), -(-rows // TILE)
-    type = OF_NUMPY[target.dtype.name]
+    type = OF_NUMPY[NAMES[target.dtype]]
     aligned = all(address(array) % 16 == 0 for array in (source, target))
     vector = 16 // type.size
     while vector > 1 and (

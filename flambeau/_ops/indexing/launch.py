@@ -31,13 +31,13 @@ NOTHING = -1 << 62
 @cache
 def _kernel(name: str, dtype: np.dtype[Any] | None, index: np.dtype[Any], op: str = "") -> Any:
     """A kernel for types; what kernels are made of is imported with the first one."""
-    from flambeau._compiler.types import OF_NUMPY
+    from flambeau._compiler.types import NAMES, OF_NUMPY
     from flambeau._ops.indexing import kernels
     from flambeau._runtime import engine, launch
 
     statics: dict[str, Any] = {"I": OF_NUMPY[index.name]}
     if dtype is not None:
-        statics["T"] = OF_NUMPY[dtype.name]
+        statics["T"] = OF_NUMPY[NAMES[dtype]]
     if op:
         statics["OP"] = op
     if name == "write_rows":

@@ -24,6 +24,7 @@ from flambeau._core import settings
 from flambeau._runtime import choice, engine, launch
 from flambeau._runtime.cpu import address
 
+empty = np.empty
 TASK = 5_000
 """Nanoseconds of work from which on a task of its own is worth while, by a rough estimate."""
 TASKS_PER_THREAD = 4
@@ -49,7 +50,7 @@ class Plan:
     kernel: launch.Kernel
     shape: tuple[int, ...]
     dtypes: tuple[Any, ...]
-    pointers: tuple[int, ...]
+    pointers: tuple[int, ...] | None  # which operands the kernel reads; None for all
     rest: tuple[Any, ...]
     tasks: int
     table: np.ndarray
@@ -59,13 +60,13 @@ class Plan:
     def run(self, arrays: Sequence[np.ndarray], outs: Any) -> Any:
         """Launch; new row-major memory takes the results where `outs` is None."""
         if outs is None:
-            outs = [np.empty(self.shape, dtype) for dtype in self.dtypes]
-        if not self.tasks:  # no elements
-            return outs
-        if len(self.pointers) < len(arrays):
+            outs = [empty(self.shape, dtype) for dtype in self.dtypes]
+        if self.pointers is not None:
             arrays = [arrays[k] for k in self.pointers]
         if self.words is not None:
             self.kernel.once(*arrays, *outs, *self.words)
+        elif not self.tasks:  # no elements
+            pass
         elif self.align:
             skip = -address(outs[0]) % self.align // outs[0].itemsize
             self.kernel.parallel(self.tasks, *arrays, *outs, *self.rest, skip)
@@ -92,12 +93,10 @@ class Fusion:
 
     def run(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Any:
         """The results, in `outs` or in new row-major memory; None where there is no kernel."""
-        key: Any = [settings.get_num_threads(), outs is None or describe(arrays, outs)]
-        for array in arrays:
-            key += (array.shape, array.strides, array.dtype.num)
+        key: Any = (settings.get_num_threads(), outs is None or describe(arrays, outs),
+                    *[(a.shape, a.strides, a.dtype.num) for a in arrays])  # fmt: skip
         if self.fixed:
-            key += [arrays[k].item() for k in self.fixed]
-        key = tuple(key)
+            key += tuple([arrays[k].item() for k in self.fixed])
         plan = self.plans.get(key, self)
         if plan is self:
             if len(self.plans) >= MOST_PLANS:
@@ -173,7 +172,8 @@ def make_plan(fusion: Fusion, arrays: Sequence[np.ndarray], outs: Any) -> Plan |
     words = None
     if tasks == 1 and not align and not launch.WATCHED:
         words = tuple([address(word) if word is nest.table else word for word in rest])
-    return Plan(kernel, shape, tuple(dtypes), tuple(used), rest, tasks, nest.table, align, words)
+    pointers = tuple(used) if len(used) < len(arrays) else None
+    return Plan(kernel, shape, tuple(dtypes), pointers, rest, tasks, nest.table, align, words)
 
 
 def _fixed(fusion: Fusion, array: np.ndarray) -> Any:

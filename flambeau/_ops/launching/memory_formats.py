@@ -61,6 +61,8 @@ def in_format_of(values: np.ndarray, *sources: np.ndarray) -> np.ndarray:
     """The values themselves, or copied to channels-last memory if one of the sources is so, to
     row-major memory if none is."""
     last = values.ndim in (4, 5) and any(map(is_suggested_last, sources))
+    if not last and values.__class__ is np.ndarray and values.flags.c_contiguous:
+        return values
     if values.__class__ is Meta:
         return like(in_format(zeros_of(values), last))
     if isinstance(values, DeviceArray):

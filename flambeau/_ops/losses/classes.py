@@ -7,7 +7,7 @@ keeps the greatest score and the sum of each row, from which its gradient is one
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -86,14 +86,23 @@ def flat_scores(scores: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.
     return scores.reshape(batch, classes, spatial), target.reshape(batch, spatial)
 
 
+def numbers_to(count: int) -> np.ndarray:
+    """0 to count - 1, which nobody writes to; few are remembered."""
+    return _few_numbers(count) if count <= FEW else np.arange(count)
+
+
+FEW = 4096
+_few_numbers = lru_cache(64)(np.arange)
+
+
 def pick(values: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """The value of each target's class: [N, C(, S)] by [N(, S)]. Without classes all targets are
     ignored ones, whose value is no matter."""
     if not values.shape[1]:
         return np.zeros(indices.shape, values.dtype)
     if values.ndim == 2:
-        return values[np.arange(values.shape[0]), indices]  # type: ignore[no-any-return]
-    rows, columns = np.arange(values.shape[0]), np.arange(values.shape[2])
+        return values[numbers_to(values.shape[0]), indices]  # type: ignore[no-any-return]
+    rows, columns = numbers_to(values.shape[0]), numbers_to(values.shape[2])
     return values[rows[:, None], indices, columns]  # type: ignore[no-any-return]
 
 

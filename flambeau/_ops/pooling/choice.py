@@ -13,6 +13,7 @@ import numpy as np
 from flambeau._core.layout import is_channels_last
 from flambeau._ops.images import planes as plain_planes
 from flambeau._ops.launching.memory_formats import in_format, in_format_of
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.launching.precision import Array, is_floating
 from flambeau._ops.launching.windows import Ints
 from flambeau._ops.pooling import numpy_adaptive as plain_adaptive
@@ -25,9 +26,8 @@ def _compiled(array: Array, spatial: Ints, work: str = "pool") -> Any:
     """The module of the kernels for an array of at most so large planes, or None."""
     if not array.size or not choice.compiled(work, array.size):
         return None
-    from flambeau._ops.pooling import launch as compiled_pool
-
-    return compiled_pool if compiled_pool.suits(array.dtype, spatial) else None
+    kernels = launcher("pooling.launch")
+    return kernels if kernels.suits(array.dtype, spatial) else None
 
 
 def max_pool(input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,

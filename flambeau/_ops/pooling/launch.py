@@ -8,17 +8,17 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.conv.launch_depthwise import BAND, ROOM, Plan, layout, three, types_of
 from flambeau._ops.launching.precision import Array
 from flambeau._ops.launching.windows import Ints
 from flambeau._ops.pooling import kernels
-from flambeau._runtime.launch import kernel
+from flambeau._runtime.launch import Kernel, kernel
 
 ROWS = 4
 """Rows of windows that a kernel works on at a time."""
@@ -36,8 +36,8 @@ def _plan(shape: Ints, output: Ints, taps: Ints, stride: Ints, padding: Ints, di
     )  # fmt: skip
 
 
-def _tasks(units: int, numbers: int) -> int:
-    return max(1, min(units, numbers // TASK_NUMBERS, 4 * get_num_threads()))
+def _tasks(units: int, numbers: int, threads: int) -> int:
+    return max(1, min(units, numbers // TASK_NUMBERS, 4 * threads))
 
 
 @lru_cache(512)
@@ -50,20 +50,39 @@ def _moves(plan: Plan) -> tuple[Array, Array]:
     return np.array(moves, np.int64), np.array(plan.dilation, np.int64)
 
 
+class Ready(NamedTuple):
+    """A launch whose arrays are not given yet."""
+
+    kernel: Kernel
+    tasks: int
+    room: int
+    """Elements that the tasks work in, in the type `wide`."""
+    wide: np.dtype[Any]
+    shape: tuple[int, ...]
+    rest: tuple[Array, ...]
+    """The arguments behind the arrays."""
+
+
+@lru_cache(512)
+def _ready_max(shape: Ints, dtype: np.dtype[Any], numbers: tuple[Ints, ...], output: Ints,
+               indexed: bool, threads: int) -> Ready:  # fmt: skip
+    statics, wide = types_of(dtype)
+    taps, stride, padding, dilation = numbers
+    plan = _plan(shape, output, taps, stride, padding, dilation)
+    sizes, offsets = layout(plan, ROWS, 4 * statics["W"], wide.itemsize)
+    tasks = _tasks(plan.images * -(-plan.outputs[1] // int(sizes[BAND])), prod(shape), threads)
+    run = kernel(kernels.max_pool, **statics, R=ROWS, INDEXED=indexed)
+    return Ready(run, tasks, tasks * int(sizes[ROOM]), wide, (*shape[: -len(taps)], *output),
+                 (offsets, *_moves(plan), sizes))  # fmt: skip
+
+
 def _max_pool(input: Array, numbers: tuple[Ints, ...], output: Ints,
               indexed: bool) -> tuple[Array, Array]:  # fmt: skip
-    statics, wide = types_of(input.dtype)
-    taps, stride, padding, dilation = numbers
-    plan = _plan(input.shape, output, taps, stride, padding, dilation)
-    sizes, offsets = layout(plan, ROWS, 4 * statics["W"], wide.itemsize)
-    shape = (*input.shape[: -len(taps)], *output)
+    run, tasks, room, wide, shape, rest = _ready_max(input.shape, input.dtype, numbers, output,
+                                                     indexed, get_num_threads())  # fmt: skip
     values = np.empty(shape, input.dtype)
     places = np.empty(shape if indexed else 0, np.int64)
-    tasks = _tasks(plan.images * -(-plan.outputs[1] // int(sizes[BAND])), input.size)
-    work = np.empty(tasks * int(sizes[ROOM]), wide)
-    kernel(kernels.max_pool, **statics, R=ROWS, INDEXED=indexed).parallel(
-        tasks, np.ascontiguousarray(input), values, places, work, offsets, *_moves(plan), sizes
-    )
+    run.parallel(tasks, np.ascontiguousarray(input), values, places, np.empty(room, wide), *rest)
     return values, places
 
 
@@ -87,7 +106,7 @@ def max_pool_backward(grad: Array, input: Array, taps: Ints, stride: Ints, paddi
     plan = _plan(input.shape, output, taps, stride, padding, dilation)
     sizes, offsets = layout(plan, ROWS, 4 * statics["W"], wide.itemsize)
     result = np.empty(input.shape, grad.dtype)
-    tasks = _tasks(plan.images, input.size)
+    tasks = _tasks(plan.images, input.size, get_num_threads())
     places = np.empty(tasks * prod(output), np.int64)
     values = np.empty(tasks * prod(output), input.dtype)
     work = np.empty(tasks * (int(sizes[ROOM]) + prod(plan.inputs)), wide)
@@ -104,8 +123,8 @@ def scatter_planes(values: Array, indices: Array, spatial: Ints) -> Array:
     lead = values.shape[: values.ndim - len(spatial)]
     planes, size = prod(lead), prod(spatial)
     result = np.empty((*lead, *spatial), values.dtype)
-    tasks = _tasks(planes, result.size)
-    needs_sums = OF_NUMPY[values.dtype.name].bits < 32
+    tasks = _tasks(planes, result.size, get_num_threads())
+    needs_sums = OF_NUMPY[NAMES[values.dtype]].bits < 32
     work = np.empty(tasks * size if needs_sums else 0, wide)
     kernel(kernels.scatter_planes, **statics).parallel(
         tasks, np.ascontiguousarray(values), np.ascontiguousarray(indices), result, work, planes,
@@ -135,30 +154,43 @@ def _counts(output: Ints, inputs: Ints, taps: Ints, stride: Ints, padding: Ints,
     return tuple(found)
 
 
-def _average(source: Array, plan: Plan, shape: tuple[int, ...], counts: tuple[Array, ...]) -> Array:
-    statics, wide = types_of(source.dtype)
+def _ready_mean(plan: Plan, shape: Ints, dtype: np.dtype[Any], size: int,
+                counts: tuple[Array, ...], threads: int) -> Ready:  # fmt: skip
+    statics, wide = types_of(dtype)
     width = statics["W"]
     sizes, offsets = layout(plan, ROWS, 4 * width, wide.itemsize)
     padded = [np.ones(-(-len(each) // width) * width, wide) for each in counts]
     for target, each in zip(padded, counts, strict=True):
         target[: len(each)] = each
+    tasks = _tasks(plan.images * -(-plan.outputs[1] // int(sizes[BAND])), size, threads)
+    run = kernel(kernels.average_pool, **statics, R=ROWS)
+    return Ready(run, tasks, tasks * int(sizes[ROOM]), wide, shape, (*padded, offsets, sizes))
+
+
+def _average(source: Array, ready: Ready) -> Array:
+    run, tasks, room, wide, shape, rest = ready
     result = np.empty(shape, source.dtype)
-    tasks = _tasks(plan.images * -(-plan.outputs[1] // int(sizes[BAND])), source.size)
-    work = np.empty(tasks * int(sizes[ROOM]), wide)
-    kernel(kernels.average_pool, **statics, R=ROWS).parallel(
-        tasks, np.ascontiguousarray(source), result, work, *padded, offsets, sizes
-    )
+    run.parallel(tasks, np.ascontiguousarray(source), result, np.empty(room, wide), *rest)
     return result
+
+
+@lru_cache(512)
+def _ready_windows(shape: Ints, dtype: np.dtype[Any], taps: Ints, stride: Ints, padding: Ints,
+                   output: Ints, count_include_pad: bool, override: int | None,
+                   threads: int) -> Ready:  # fmt: skip
+    plan = _plan(shape, output, taps, stride, padding, (1,) * len(taps))
+    numbers = (plan.outputs, plan.inputs, plan.taps, plan.step, plan.pad)
+    counts = _counts(*numbers, count_include_pad, override)
+    whole = (*shape[: -len(taps)], *output)
+    return _ready_mean(plan, whole, dtype, prod(shape), counts, threads)
 
 
 def avg_pool(input: Array, taps: Ints, stride: Ints, padding: Ints, output: Ints,
              count_include_pad: bool = True, override: int | None = None) -> Array:  # fmt: skip
     """The mean of every window."""
-    ones = (1,) * len(taps)
-    plan = _plan(input.shape, output, taps, stride, padding, ones)
-    numbers = (plan.outputs, plan.inputs, plan.taps, plan.step, plan.pad)
-    counts = _counts(*numbers, count_include_pad, override)
-    return _average(input, plan, (*input.shape[: -len(taps)], *output), counts)
+    return _average(input, _ready_windows(input.shape, input.dtype, taps, stride, padding, output,
+                                          count_include_pad, override,
+                                          get_num_threads()))  # fmt: skip
 
 
 def avg_pool_backward(grad: Array, spatial: Ints, taps: Ints, stride: Ints, padding: Ints,
@@ -179,10 +211,12 @@ def avg_pool_backward(grad: Array, spatial: Ints, taps: Ints, stride: Ints, padd
         divided = grad.astype(wide) / divisor.reshape(grad.shape[-rank:]).astype(wide)
     before = [size - 1 - p for size, p in zip(span, pad, strict=True)]
     plan = Plan(prod(lead), 1, 1, output, sizes, span, tuple(before), (1, 1, 1), (1, 1, 1), step)
-    result = _average(divided, plan, (*lead, *spatial), each)
+    ready = _ready_mean(plan, (*lead, *spatial), divided.dtype, divided.size, each,
+                        get_num_threads())  # fmt: skip
+    result = _average(divided, ready)
     return result.astype(grad.dtype, copy=False)
 
 
 def suits(dtype: np.dtype[Any], spatial: Ints) -> bool:
     """Whether the kernels serve numbers of this type and planes of this size."""
-    return dtype.name in ("float16", "bfloat16", "float32", "float64") and prod(spatial) < 2**31
+    return NAMES[dtype] in ("float16", "bfloat16", "float32", "float64") and prod(spatial) < 2**31

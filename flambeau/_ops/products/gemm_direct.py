@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core import settings
 from flambeau._ops.products.gemm_finish import FINISH, NOTHING, Finish, extras
 from flambeau._ops.products.gemm_tiles import (
@@ -39,7 +39,7 @@ class Direct:
         rows, depth = left.shape[-2:]
         columns = right.shape[-1]
         self.shape, self.dtype = (*left.shape[:-1], columns), dtype
-        self.source, self.sums = OF_NUMPY[left.dtype.name], SUMS[left.dtype]
+        self.source, self.sums = OF_NUMPY[NAMES[left.dtype]], SUMS[left.dtype]
         tile = self.tile = tile_of(self.sums)
         a_row, a_step = strides(left)[-2:]
         b_step, b_column = strides(right)[-2:]
@@ -75,7 +75,7 @@ class Direct:
         constants = finish.constants
         found = self.kernels.get(constants)
         if found is None:
-            result = OF_NUMPY[self.dtype.name]
+            result = OF_NUMPY[NAMES[self.dtype]]
             found = self.kernels[constants] = kernel(
                 kernels.multiply_direct, S=self.source, O=result, T=self.sums,
                 **dict(zip(FINISH, constants, strict=True)), **self.tile.constants)  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.products.gemm_tiles import strides
 from flambeau._ops.products.kernels import gemv as kernels
@@ -33,7 +33,7 @@ def gemv(matrix: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     else:
         return None
     out = np.empty(count, matrix.dtype)
-    element = OF_NUMPY[matrix.dtype.name]
+    element = OF_NUMPY[NAMES[matrix.dtype]]
     tasks = max(1, min(matrix.size // TASK, 4 * get_num_threads()))
     kernel(native, T=element, W=vector_bits() // element.bits, **more).parallel(
         tasks, matrix, np.ascontiguousarray(x), out, count, depth, row

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._ops.products.gemm_direct import folded
 from flambeau._ops.products.gemm_finish import FINISH, Finish, extras
 from flambeau._ops.products.gemm_tiles import aligned, parts, strides
@@ -124,7 +124,7 @@ class Panels:
         rows, depth = left.shape[-2:]
         columns = right.shape[-1]
         self.shape, self.dtype = (*left.shape[:-1], columns), dtype
-        self.source = OF_NUMPY[left.dtype.name]
+        self.source = OF_NUMPY[NAMES[left.dtype]]
         self.tile = tile = fitting(tile, rows)
         self.sizes = Sizes(math.prod(left.shape[:-2]), rows, columns, depth)
         a, b = in_place(left), in_place(right.swapaxes(-1, -2))
@@ -202,7 +202,7 @@ class Panels:
         found = self.kernels.get(constants)
         if found is None:
             found = self.kernels[constants] = kernel(
-                kernels.multiply_panels, S=self.source, O=OF_NUMPY[self.dtype.name],
+                kernels.multiply_panels, S=self.source, O=OF_NUMPY[NAMES[self.dtype]],
                 SHARED=self.shared, **self.tile.constants,
                 **dict(zip(FINISH, constants, strict=True)))  # fmt: skip
         return found

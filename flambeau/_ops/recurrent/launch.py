@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.products.blas import column_sums
 from flambeau._ops.products.gemm import Finish, Repeated, gemm
@@ -29,7 +29,7 @@ UNITS_PER_TASK = 4096
 
 @cache
 def _kernel(native: Any, dtype: np.dtype[Any], **statics: Any) -> Kernel:
-    element = OF_NUMPY[dtype.name]
+    element = OF_NUMPY[NAMES[dtype]]
     return kernel(native, T=element, W=vector_bits() // element.bits, **statics)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.recurrent.kernels import rows as kernels
 from flambeau._runtime.engine import vector_bits
@@ -43,7 +43,7 @@ def _panels(weight: np.ndarray, lanes: int) -> tuple[np.ndarray, int]:
 
 @cache
 def _kernel(native: Any, dtype: np.dtype[Any], lanes: int, vectors: int) -> Kernel:
-    return kernel(native, T=OF_NUMPY[dtype.name], W=lanes, NV=vectors, R=ROWS)
+    return kernel(native, T=OF_NUMPY[NAMES[dtype]], W=lanes, NV=vectors, R=ROWS)
 
 
 def _tasks(steps: int, rows: int, products: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.products.gemm_direct import panels_of
 from flambeau._ops.products.gemm_tiles import SUMS, Tile, tile_within
@@ -35,7 +35,7 @@ def _tile(dtype: np.dtype[Any], units: int) -> Tile:
 
 
 def _kernel(native: Any, dtype: np.dtype[Any], tile: Tile) -> Kernel:
-    return kernel(native, T=OF_NUMPY[dtype.name], **tile.constants)
+    return kernel(native, T=OF_NUMPY[NAMES[dtype]], **tile.constants)
 
 
 def _parts(gates: np.ndarray, units: int, tile: Tile) -> int:

@@ -59,12 +59,16 @@ def launch(form: str, formula: Formula, compute: Scalar, inputs: Any, outputs: A
         if len(LAUNCHES) >= MOST_LAUNCHES:
             LAUNCHES.clear()
         ready = rows.ready(form, formula, compute, inputs, outputs, False)
-        split = tasks_and_sizes(Launch(form, sizes, steps), compute) if not tasks else None
-        found = LAUNCHES[key] = ready, *(split or (tasks, sizes))
-    found[0].launch(found[1], inputs, outputs, found[2], steps)
+        if not tasks:
+            tasks, sizes = tasks_and_sizes(Launch(form, sizes, steps), compute)
+        found = LAUNCHES[key] = (
+            ready.launch_in, ready.room(tasks, sizes), tasks, (*sizes, *steps)
+        )  # fmt: skip
+    launch_in, room, tasks, numbers = found
+    launch_in(room, tasks, inputs, outputs, numbers)
 
 
-LAUNCHES: dict[Any, tuple[rows.Ready, int, tuple[int, ...]]] = {}
+LAUNCHES: dict[Any, tuple[Any, int, int, tuple[int, ...]]] = {}
 MOST_LAUNCHES = 1024
 
 

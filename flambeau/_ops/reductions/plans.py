@@ -8,7 +8,6 @@ that results do not depend on the number of threads.
 from __future__ import annotations
 
 import math
-import struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from flambeau._compiler.fuse import Formula
 from flambeau._compiler.types import Scalar
 from flambeau._core import settings
 from flambeau._ops.rows import launch as rows
-from flambeau._runtime import threads
 from flambeau._runtime.cpu import address
 from flambeau._runtime.launch import WATCHED
 
@@ -237,23 +235,18 @@ class Repeat:
     """A reduction by one launch with one result, ready to be run again on arrays that are alike:
     what a small sum costs (benchmarks/small_calls.py) is the way to here and back."""
 
-    __slots__ = ("dtype", "kernel", "shape", "tail", "tasks")
+    __slots__ = ("dtype", "kernel", "rest", "shape", "tasks")
 
     def __init__(self, plan: Plan) -> None:
         assert plan.ready is not None
         self.tasks, sizes, steps, _, _ = plan.launches[0]
-        self.kernel = plan.ready.kernel
-        self.tail = struct.pack(f"{len(sizes) + len(steps)}q", *sizes, *steps)
+        self.kernel, self.rest = plan.ready.kernel, (*sizes, *steps)
         self.shape, self.dtype = plan.shape, plan.dtypes[0]
 
     def run(self, data: np.ndarray) -> np.ndarray:
         """The results for an array."""
         out = np.empty(self.shape, self.dtype)
-        packed = _POINTERS(address(data), address(out)) + self.tail
-        if self.tasks == 1:
-            self.kernel.entry(packed, 0, 1)
-        else:
-            threads.run(self.kernel, packed, self.tasks)
+        self.kernel.parallel(self.tasks, data, out, *self.rest)
         return out
 
 
@@ -266,10 +259,8 @@ class RepeatInParts:
         assert plan.ready is not None
         self.plan, self.dtype = plan, dtype
         self.kernel = plan.ready.kernel
-        self.launches = [
-            (tasks, struct.pack(f"{len(sizes) + len(steps)}q", *sizes, *steps), source, target)
-            for tasks, sizes, steps, source, target in plan.launches
-        ]
+        self.launches = [(tasks, (*sizes, *steps), source, target)
+                         for tasks, sizes, steps, source, target in plan.launches]  # fmt: skip
 
     def run(self, data: np.ndarray) -> np.ndarray:
         """The results for an array, in the type that is wanted of them."""
@@ -277,17 +268,10 @@ class RepeatInParts:
         wide = plan.dtypes[0]
         out = np.empty(plan.count, wide)
         start, end, size, width = address(data), address(out), data.itemsize, out.itemsize
-        for tasks, tail, source, target in self.launches:
-            packed = _POINTERS(start + source * size, end + target * width) + tail
-            if tasks == 1:
-                self.kernel.entry(packed, 0, 1)
-            else:
-                threads.run(self.kernel, packed, tasks)
+        for tasks, rest, source, target in self.launches:
+            self.kernel.parallel(tasks, start + source * size, end + target * width, *rest)
         joined = plan.join.reduce(out.reshape(plan.parts), plan.axis, wide)
         return joined.astype(self.dtype, copy=False).reshape(plan.shape)
-
-
-_POINTERS = struct.Struct("2Q").pack
 
 
 def repeat_of(plan: Plan, dtype: Any) -> Repeat | RepeatInParts | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.parts import COMPLEX32, real_part
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.elementwise.arithmetic import conj
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.launching.precision import require_known
 from flambeau._ops.reductions.adding import LONG, add_up, adds_by_pairs, numpy_axis
 from flambeau._ops.table.dims import wrap_dims
@@ -40,12 +39,6 @@ KERNEL_TYPES = frozenset(map(np.dtype, (
 
 
 # ---- shared by the modules of reductions
-
-
-@cache
-def launcher(name: str) -> Any:
-    """A module that prepares and launches kernels, imported when one is first needed."""
-    return import_module(f"flambeau._ops.{name}")
 
 
 def compiled(data: np.ndarray, axes: tuple[int, ...], work: str = "reduction") -> Any:

@@ -103,18 +103,28 @@ class Ready:
     def launch(self, tasks: int, inputs: Any, outputs: Any, sizes: tuple[int, ...],
                steps: tuple[int, int]) -> None:  # fmt: skip
         """One launch; absent parameters are None."""
+        self.launch_in(self.room(tasks, sizes), tasks, inputs, outputs, (*sizes, *steps))
+
+    def room(self, tasks: int, sizes: tuple[int, ...]) -> int:
+        """Elements that the tasks keep between two passes over rows."""
+        elements = sizes[-2] * sizes[-1] if self.form == "along" else sizes[1] * sizes[3]
+        return self.kept * tasks * elements
+
+    def launch_in(self, room: int, tasks: int, inputs: Any, outputs: Any,
+                  numbers: tuple[int, ...]) -> None:  # fmt: skip
+        """The same where the room is known; `numbers` are the sizes and steps."""
         packed = [value for value in (*inputs, *outputs) if value is not None]
-        if self.kept:
-            elements = sizes[-2] * sizes[-1] if self.form == "along" else sizes[1] * sizes[3]
-            packed.append(np.empty(self.kept * tasks * elements, self.item))
-        self.kernel.parallel(tasks, *packed, *sizes, *steps)
+        if room:
+            packed.append(empty(room, self.item))
+        self.kernel.parallel(tasks, *packed, *numbers)
 
 
 def types_of(values: tuple[Any, ...]) -> list[int]:
     """What a kernel is made for: the type of each array, one word for numbers, one for nothing."""
-    return [v.dtype.num if v.__class__ is np.ndarray else -1 if v is None else -2 for v in values]
+    return [v.dtype.num if v.__class__ is ndarray else -1 if v is None else -2 for v in values]
 
 
+ndarray, empty = np.ndarray, np.empty
 READY: dict[Any, Ready] = {}
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._ops.elementwise.arithmetic import conj
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.launching.precision import refuse as no_kernel
 from flambeau._ops.reductions.adding import WIDER, complex_logaddexp
 from flambeau._ops.reductions.sums import (
@@ -20,7 +21,6 @@ from flambeau._ops.reductions.sums import (
     accumulation_type,
     castable,
     finished,
-    launcher,
     refuse,
     working_array,
     write,

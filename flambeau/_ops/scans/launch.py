@@ -120,7 +120,7 @@ def extremes(data: np.ndarray, dim: int, least: bool) -> tuple[np.ndarray, np.nd
     outer, n, inner = around(data.shape, dim)
     values, indices = np.empty(data.shape, data.dtype), np.empty(data.shape, INT64)
     lanes = _lanes(64) if inner >= _lanes(64) else 1
-    element = types.OF_NUMPY[data.dtype.name]
+    element = types.OF_NUMPY[types.NAMES[data.dtype]]
     scan = kernel(scan_kernels.running_extremes, T=element, W=lanes, LEAST=int(least))
     tasks = _tasks(outer * -(-inner // lanes), data.size)
     scan.parallel(tasks, data, values, indices, outer, n, inner)

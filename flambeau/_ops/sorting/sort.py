@@ -14,8 +14,9 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.promotion import combine, promote_types
 from flambeau._core.settings import warn_once
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.reductions.extrema import selected_backward, take_along
-from flambeau._ops.reductions.sums import FLOAT32, INT64, finished, launcher, working_array, write
+from flambeau._ops.reductions.sums import FLOAT32, INT64, finished, working_array, write
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel

@@ -520,13 +520,16 @@ def argument_text(op: Op, argument: Any) -> str:
     if argument.type in ("Scalar", "float") and not argument.is_list and op.kind != "composite":
         return f"number_in({name}) if isinstance({name}, Tensor) else {name}"
     if argument.is_list and argument.length and argument.type in ("int", "float", "bool"):
-        plain = f"{name} is None or {name}.__class__ is tuple" if argument.optional else (
-            f"{name}.__class__ is tuple")  # fmt: skip
-        return f"{name} if {plain} else repeated({name}, {argument.length})"
+        absent = f"{name} is None or " if argument.optional else ""
+        several = f"({name},) * {argument.length} if {name}.__class__ is int else "
+        return (f"{name} if {absent}{name}.__class__ is tuple else "
+                f"{several if argument.type == 'int' else ''}"
+                f"repeated({name}, {argument.length})")  # fmt: skip
     if argument.type == "int" and not argument.is_list:
         if op.kind == "view" and name.startswith("dim"):
             return name  # few numbers, which no type is too small for
-        return f"{name} if {name}.__class__ is int else plain_integer({name})"
+        absent = f"{name} is None or " if argument.optional else ""
+        return f"{name} if {absent}{name}.__class__ is int else plain_integer({name})"
     return name
 
 

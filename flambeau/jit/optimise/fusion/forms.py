@@ -77,7 +77,7 @@ class Loops:
         if plan is None:
             raise NotFusible("operands that lie across results")
         parts = []
-        for k in plan.pointers:
+        for k in range(len(arrays)) if plan.pointers is None else plan.pointers:
             base = self.bases.index(self.sources[k].place)
             parts.append((base, address(arrays[k]) - address(bases[base])))
         return plan, parts
