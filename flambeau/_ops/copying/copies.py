@@ -52,20 +52,25 @@ FLOAT16, INT32 = np.dtype(np.float16), np.dtype(np.int32)
 
 def copy_in_format(data: np.ndarray, numpy_dtype: Any, memory_format: Any) -> np.ndarray:
     """New memory with the values of `data` in another type and memory format."""
+    token = cpu.enter_quiet(cpu.QUIET)
+    try:
+        return _copied(data, numpy_dtype, memory_format)
+    finally:
+        cpu.leave_quiet(token)
+
+
+def _copied(data: np.ndarray, numpy_dtype: Any, memory_format: Any) -> np.ndarray:
+    """The same for rows, in which NumPy warns of nothing."""
     if memory_format is None or memory_format is lay.preserve_format:
         plain = data.base is None and data.flags.c_contiguous
         strides = None if plain else cpu.preserved_strides(data)
     else:
         strides = format_strides(data.shape, memory_format)
-    token = cpu.enter_quiet(cpu.QUIET)
-    try:
-        if strides is None:
-            return _row_major(data, numpy_dtype)
-        result = cpu.empty_strided(data.shape, strides, numpy_dtype)
-        assign(result, data)
-        return result
-    finally:
-        cpu.leave_quiet(token)
+    if strides is None:
+        return _row_major(data, numpy_dtype)
+    result = cpu.empty_strided(data.shape, strides, numpy_dtype)
+    assign(result, data)
+    return result
 
 
 def _row_major(data: np.ndarray, numpy_dtype: Any) -> np.ndarray:
@@ -147,7 +152,7 @@ def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
     >>> x
     tensor([0., 0.])
     """
-    return copy_in_format(data, data.dtype, memory_format)
+    return _copied(data, data.dtype, memory_format)
 
 
 @kernel("_to_copy(Tensor self, *, ScalarType? dtype=None, MemoryFormat? memory_format=None)"
@@ -160,7 +165,7 @@ def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.
     wanted = data.dtype if dtype is None else dtype.numpy_dtype
     if data.dtype.kind in "cW" and wanted.kind not in "cbW":
         warn_once(HALF_LOST, 4)
-    return copy_in_format(data, wanted, memory_format)
+    return _copied(data, wanted, memory_format)
 
 
 @method

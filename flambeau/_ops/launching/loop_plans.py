@@ -56,6 +56,7 @@ class Plan:
     table: np.ndarray
     align: int
     words: tuple[int, ...] | None  # `rest` as numbers, for the one task of a small loop
+    is_plain: bool  # such a loop with one result, which reads all operands
 
     def run(self, arrays: Sequence[np.ndarray], outs: Any) -> Any:
         """Launch; new row-major memory takes the results where `outs` is None."""
@@ -102,7 +103,14 @@ class Fusion:
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             plan = self.plans[key] = self._plan(arrays, outs)
-        return None if plan is None else plan.run(arrays, outs)  # type: ignore[union-attr]
+        if plan is None:
+            return None
+        assert isinstance(plan, Plan)
+        if plan.is_plain and outs is None:  # what small operators cost is the way to here
+            out = empty(plan.shape, plan.dtypes[0])
+            plan.kernel.once(*arrays, out, *plan.words)  # type: ignore[misc]
+            return (out,)
+        return plan.run(arrays, outs)
 
     def _plan(self, arrays: Sequence[np.ndarray], outs: Any) -> Plan | None:
         try:
@@ -173,7 +181,9 @@ def make_plan(fusion: Fusion, arrays: Sequence[np.ndarray], outs: Any) -> Plan |
     if tasks == 1 and not align and not launch.WATCHED:
         words = tuple([address(word) if word is nest.table else word for word in rest])
     pointers = tuple(used) if len(used) < len(arrays) else None
-    return Plan(kernel, shape, tuple(dtypes), pointers, rest, tasks, nest.table, align, words)
+    is_plain = words is not None and pointers is None and len(dtypes) == 1
+    return Plan(kernel, shape, tuple(dtypes), pointers, rest, tasks, nest.table, align, words,
+                is_plain)  # fmt: skip
 
 
 def _fixed(fusion: Fusion, array: np.ndarray) -> Any:
