@@ -205,9 +205,9 @@ def functions(natives: tuple[Any, ...], **statics: Any) -> dict[str, int]:
     return _found(natives, statics, "functions", wanted, made)
 
 
-def symbol_of(text: str, name: str) -> int:
-    """The address of a function that is written as LLVM IR."""
-    return _found((), {"text": text}, name, (name,), lambda: assemble(text, PASSES))[name]
+def symbols_of(text: str, names: tuple[str, ...]) -> dict[str, int]:
+    """The addresses of functions that are written as LLVM IR."""
+    return _found((), {"text": text}, " ".join(names), names, lambda: assemble(text, PASSES))
 
 
 def _found(

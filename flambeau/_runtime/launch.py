@@ -35,7 +35,11 @@ class Kernel:
     """Machine code and how to hand it its arguments."""
 
     __slots__ = ("address", "alone", "direct", "entry", "fault", "name", "pack", "pointers",
-                 "statics")  # fmt: skip
+                 "spread", "statics")  # fmt: skip
+    alone: Any
+    direct: Any
+    spread: Any
+    """Its builtin functions, see `trampoline.Calls`, or what takes their place."""
 
     def __init__(self, native: Any, statics: dict[str, Any]) -> None:
         from flambeau._runtime import engine
@@ -56,16 +60,11 @@ class Kernel:
         self.pack: Callable[..., bytes] = struct.Struct(
             letters.replace("Q", "QQQ") if CHECKED else letters
         ).pack
-        self.direct, self.alone = self._builtins(letters)
-        """What run it as one task in the caller's thread; meanwhile others of Python wait, or go
-        on."""
-
-    def _builtins(self, letters: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        if not WATCHED:
-            direct = trampoline.calling(self.address, letters, False)
-            if direct is not None:
-                return direct, trampoline.calling(self.address, letters, True)
-        return self._by_ctypes, self._by_ctypes
+        calls = None if WATCHED else trampoline.calls(self.address, letters)
+        self.direct = self.alone = self._by_ctypes
+        self.spread = None
+        if calls is not None:
+            self.direct, self.alone, self.spread = calls
 
     def _by_ctypes(self, *arguments: Any) -> None:
         self.entry(self.packed(arguments), 0, 1)
@@ -89,6 +88,9 @@ class Kernel:
             allocator.ready()  # the first large work of a thread
         if tasks == 1:
             self.alone(*arguments)
+            return
+        if self.spread is not None:
+            threads.spread(self, arguments, tasks)
             return
         threads.run(self, self.packed(arguments), tasks)
         if WATCHED:

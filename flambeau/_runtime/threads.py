@@ -47,14 +47,24 @@ class NativePool:
         self.life = ctypes.c_void_p(code["pool_worker"])
         self.started = 0
         number = ctypes.c_int64
-        self.work: Any = ctypes.CFUNCTYPE(None, *[number] * 5)(code["pool_run"])
+        self.entry = code["pool_run"]
+        self.work: Any = ctypes.CFUNCTYPE(None, *[number] * 5)(self.entry)
 
     def run(self, kernel: Any, packed: bytes, tasks: int, limit: int) -> None:
         """Run a kernel's tasks with up to `limit` threads."""
+        limit = self.ready(tasks, limit)
+        self.work(self.state, kernel.address, contents(packed), tasks, limit)
+
+    def spread(self, kernel: Any, arguments: Any, tasks: int, limit: int) -> None:
+        """The same by the kernel's builtin function."""
+        kernel.spread(self.entry, self.state, tasks, self.ready(tasks, limit), *arguments)
+
+    def ready(self, tasks: int, limit: int) -> int:
+        """How many threads will work on so many tasks; they are started."""
         limit = min(limit, tasks, layout.MOST)
         if self.started < limit - 1:
             self.grow(limit - 1)
-        self.work(self.state, kernel.address, contents(packed), tasks, limit)
+        return limit
 
     def grow(self, wanted: int) -> None:
         """Start threads until there are `wanted`; signals stay with Python's own threads."""
@@ -115,6 +125,10 @@ class PythonPool:
         for helper in helpers:
             helper.result()
 
+    def spread(self, kernel: Any, arguments: Any, tasks: int, limit: int) -> None:
+        """The same for arguments that are not packed."""
+        self.run(kernel, kernel.packed(arguments), tasks, limit)
+
 
 class Shared:
     """The process's pool, once it has one."""
@@ -158,6 +172,16 @@ def run(kernel: Any, packed: bytes, tasks: int, worth: int = layout.MOST) -> Non
         return
     pool = Shared.pool or the_pool()
     pool.run(kernel, packed, tasks, limit)
+
+
+def spread(kernel: Any, arguments: Any, tasks: int) -> None:
+    """The same for a kernel that has builtin functions."""
+    limit = settings.get_num_threads()
+    if limit == 1:
+        kernel.spread(0, 0, tasks, 1, *arguments)
+        return
+    pool = Shared.pool or the_pool()
+    pool.spread(kernel, arguments, tasks, limit)
 
 
 _BYTES = bytes.__basicsize__ - 1

@@ -1,8 +1,9 @@
-"""A kernel's call as a builtin function of Python: 0.1 us around the kernel, where packing the
+"""Kernels as builtin functions of Python: 0.1 us around the kernel, where packing the
 arguments and calling through ctypes take 2.
 
-The function's `self` is the record of a kernel. Its machine code, one for all kernels, reads the
-addresses out of arrays and the numbers out of Python's objects, and calls the kernel as one task.
+The functions' `self` is the record of a kernel. Their machine code, one for all kernels, reads the
+addresses out of arrays and the numbers out of Python's objects, and calls the kernel, as one task
+or as several.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,27 +40,26 @@ declare void @Py_DecRef(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 
-define ptr @call(ptr %self, ptr %objects, i64 %given) nounwind {{
+; words of the objects from `first` on, as the record says; whether one raised an error
+define internal i1 @fill(ptr %record, ptr %objects, i64 %first, i64 %given, ptr %slots)
+    alwaysinline nounwind {{
 begin:
-  %slots = alloca [{MOST} x i64]
-  %record = getelementptr i8, ptr %self, i64 {BYTES}
-  %entry = load ptr, ptr %record
   %at1 = getelementptr i64, ptr %record, i64 1
   %count = load i64, ptr %at1
   %at2 = getelementptr i64, ptr %record, i64 2
   %doubles = load i64, ptr %at2
   %at3 = getelementptr i64, ptr %record, i64 3
   %arrays = load ptr, ptr %at3
-  %at4 = getelementptr i64, ptr %record, i64 4
-  %shares = load i64, ptr %at4
-  %fits = icmp eq i64 %given, %count
+  %all = add i64 %count, %first
+  %fits = icmp eq i64 %given, %all
   br i1 %fits, label %next, label %refuse
 next:
   %k = phi i64 [0, %begin], [%after, %keep]
   %more = icmp slt i64 %k, %count
   br i1 %more, label %read, label %check
 read:
-  %from = getelementptr ptr, ptr %objects, i64 %k
+  %place = add i64 %k, %first
+  %from = getelementptr ptr, ptr %objects, i64 %place
   %object = load ptr, ptr %from
   %where = getelementptr i8, ptr %object, i64 {KIND}
   %kind = load ptr, ptr %where
@@ -87,7 +87,7 @@ int:
 other:
   %made = call ptr @PyNumber_Long(ptr %object)
   %none = icmp eq ptr %made, null
-  br i1 %none, label %raise, label %converted
+  br i1 %none, label %raised, label %converted
 converted:
   %its = call i64 @PyLong_AsUnsignedLongLongMask(ptr %made)
   call void @Py_DecRef(ptr %made)
@@ -101,8 +101,25 @@ keep:
 check:
   %error = call ptr @PyErr_Occurred()
   %failed = icmp ne ptr %error, null
+  ret i1 %failed
+refuse:
+  %said = call i32 @PyErr_BadArgument()
+  br label %raised
+raised:
+  ret i1 true
+}}
+
+; (*arguments): one task in this thread
+define ptr @call(ptr %self, ptr %objects, i64 %given) nounwind {{
+begin:
+  %slots = alloca [{MOST} x i64]
+  %record = getelementptr i8, ptr %self, i64 {BYTES}
+  %failed = call i1 @fill(ptr %record, ptr %objects, i64 0, i64 %given, ptr %slots)
   br i1 %failed, label %raise, label %go
 go:
+  %entry = load ptr, ptr %record
+  %at4 = getelementptr i64, ptr %record, i64 4
+  %shares = load i64, ptr %at4
   %is_shared = icmp ne i64 %shares, 0
   br i1 %is_shared, label %shared, label %alone
 alone:
@@ -114,6 +131,54 @@ shared:
   call void @PyEval_RestoreThread(ptr %state)
   br label %done
 done:
+  %result = call ptr @PyLong_FromLong(i64 0)
+  ret ptr %result
+raise:
+  ret ptr null
+}}
+
+; (run, state, tasks, limit, *arguments): by a pool's function, or one task after the other
+define ptr @spread(ptr %self, ptr %objects, i64 %given) nounwind {{
+begin:
+  %slots = alloca [{MOST} x i64]
+  %few = icmp slt i64 %given, 4
+  br i1 %few, label %refuse, label %start
+start:
+  %record = getelementptr i8, ptr %self, i64 {BYTES}
+  %object0 = load ptr, ptr %objects
+  %run = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object0)
+  %from1 = getelementptr ptr, ptr %objects, i64 1
+  %object1 = load ptr, ptr %from1
+  %state = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object1)
+  %from2 = getelementptr ptr, ptr %objects, i64 2
+  %object2 = load ptr, ptr %from2
+  %tasks = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object2)
+  %from3 = getelementptr ptr, ptr %objects, i64 3
+  %object3 = load ptr, ptr %from3
+  %limit = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object3)
+  %failed = call i1 @fill(ptr %record, ptr %objects, i64 4, i64 %given, ptr %slots)
+  br i1 %failed, label %raise, label %go
+go:
+  %entry = load ptr, ptr %record
+  %thread = call ptr @PyEval_SaveThread()
+  %by_pool = icmp ne i64 %run, 0
+  br i1 %by_pool, label %pool, label %next
+pool:
+  %pooled = inttoptr i64 %run to ptr
+  %code = ptrtoint ptr %entry to i64
+  %words = ptrtoint ptr %slots to i64
+  call void %pooled(i64 %state, i64 %code, i64 %words, i64 %tasks, i64 %limit)
+  br label %done
+next:
+  %task = phi i64 [0, %go], [%after, %one]
+  %more = icmp slt i64 %task, %tasks
+  br i1 %more, label %one, label %done
+one:
+  call void %entry(ptr %slots, i64 %task, i64 %tasks)
+  %after = add i64 %task, 1
+  br label %next
+done:
+  call void @PyEval_RestoreThread(ptr %thread)
   %result = call ptr @PyLong_FromLong(i64 0)
   ret ptr %result
 refuse:
@@ -151,28 +216,41 @@ def builtin(definition: MethodDef, record: bytes, kept: Any = None) -> Any:
 
 
 @cache
-def code() -> int:
-    """The address of the machine code that calls kernels; 0 where it cannot be loaded: a library
-    of kernels is without it, or the system does not tell where Python's functions are."""
+def code() -> dict[str, int]:
+    """The addresses of the machine code that calls kernels; none where it cannot be loaded: a
+    library of kernels is without it, or the system does not tell where Python's functions are."""
     from flambeau._runtime import engine
 
     try:
-        return engine.symbol_of(SOURCE, "call")
+        return engine.symbols_of(SOURCE, ("call", "spread"))
     except RuntimeError:
-        return 0
+        return {}
 
 
-def calling(address: int, letters: str, shares: bool) -> Any:
-    """A builtin function of a kernel's arguments, a letter for each: "d" for a floating-point
-    number, "Q" for an array or an address, "q" for a whole number.
+class Calls(NamedTuple):
+    """A kernel's builtin functions."""
 
-    `shares`: whether other threads of Python may go on meanwhile, which takes 0.05 us.
+    direct: Any
+    """(*arguments): as one task; other threads of Python wait meanwhile."""
+    alone: Any
+    """(*arguments): as one task; other threads of Python go on, which takes 0.05 us."""
+    spread: Any
+    """(run, state, tasks, limit, *arguments): by a pool's function at an address, `pool_run`; one
+    task after the other where it is 0."""
+
+
+def calls(address: int, letters: str) -> Calls | None:
+    """The builtin functions of a kernel, whose arguments have a letter each: "d" for a
+    floating-point number, "Q" for an array or an address, "q" for a whole number.
 
     Returns:
-        None where there is no such function.
+        None where there are no such functions.
     """
     if len(letters) > MOST or not code():
         return None
     doubles = sum(1 << k for k, letter in enumerate(letters) if letter == "d")
-    record = RECORD.pack(address, len(letters), doubles, id(np.ndarray), shares)
-    return builtin(method(b"kernel", code()), record)
+    call, spread = method(b"kernel", code()["call"]), method(b"tasks", code()["spread"])
+    waits, shares = [
+        RECORD.pack(address, len(letters), doubles, id(np.ndarray), shares) for shares in (0, 1)
+    ]
+    return Calls(builtin(call, waits), builtin(call, shares), builtin(spread, shares))

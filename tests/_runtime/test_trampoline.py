@@ -18,7 +18,15 @@ from flambeau._runtime import trampoline
 from tests.random_seeds import generator
 
 ENTRY = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+POOL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
 UNLOCKED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def made(address: int, letters: str) -> trampoline.Calls:
+    """The functions of a kernel at an address."""
+    found = trampoline.calls(address, letters)
+    assert found is not None
+    return found
 
 
 def words(letters: str, *arguments: Any) -> list[Any]:
@@ -31,7 +39,7 @@ def words(letters: str, *arguments: Any) -> list[Any]:
 
     entry = ENTRY(kernel)
     address = ctypes.cast(entry, ctypes.c_void_p).value or 0
-    trampoline.calling(address, letters, False)(*arguments)
+    made(address, letters).direct(*arguments)
     assert found[:2] == [0, 1]
     return found[2:]
 
@@ -59,7 +67,7 @@ def test_drawn_arguments() -> None:
 
 
 def test_more_arguments_than_there_are_slots_have_no_function() -> None:
-    assert trampoline.calling(1, "q" * (trampoline.MOST + 1), False) is None
+    assert trampoline.calls(1, "q" * (trampoline.MOST + 1)) is None
 
 
 class Whole:
@@ -74,7 +82,9 @@ class Whole:
 def test_wrong_arguments_raise_and_nothing_runs(letters: str, arguments: Any,
                                                 error: type[Exception]) -> None:  # fmt: skip
     with pytest.raises(error):
-        trampoline.calling(1, letters, False)(*arguments)  # address 1: running would crash
+        made(1, letters).direct(*arguments)  # address 1: running would crash
+    with pytest.raises(error):
+        made(1, letters).spread(0, 0, 3, 1, *arguments)
 
 
 def test_other_threads_go_on_where_they_may() -> None:
@@ -88,14 +98,35 @@ def test_other_threads_go_on_where_they_may() -> None:
     address = ctypes.cast(entry, ctypes.c_void_p).value or 0
     other = threading.Thread(target=lambda: (time.sleep(0.05), ran.set()))
     other.start()
-    trampoline.calling(address, "", True)()
+    made(address, "").alone()
     other.join()
     assert waited == [True]
 
 
+def test_tasks_one_after_the_other_and_by_a_pool() -> None:
+    found: list[Any] = []
+
+    def kernel(slots: int, task: int, tasks: int) -> None:
+        found.append((task, tasks, ctypes.c_int64.from_address(slots).value))
+
+    def pool(state: int, code: int, slots: int, tasks: int, limit: int) -> None:
+        found.append((state, code, tasks, limit, ctypes.c_int64.from_address(slots).value))
+
+    entry, run = UNLOCKED(kernel), POOL(pool)
+    address = ctypes.cast(entry, ctypes.c_void_p).value or 0
+    by_pool = ctypes.cast(run, ctypes.c_void_p).value or 0
+    made(address, "q").spread(0, 0, 3, 1, -7)
+    assert found == [(0, 3, -7), (1, 3, -7), (2, 3, -7)]
+    found.clear()
+    made(address, "q").spread(by_pool, 11, 5, 2, 9)
+    assert found == [(11, address, 5, 2, 9)]
+    with pytest.raises(TypeError):
+        made(address, "").spread(0, 0, 3)
+
+
 def test_nothing_is_left_behind() -> None:
     entry = ENTRY(lambda *given: None)
-    call = trampoline.calling(ctypes.cast(entry, ctypes.c_void_p).value or 0, "Qqd", False)
+    call = made(ctypes.cast(entry, ctypes.c_void_p).value or 0, "Qqd").direct
     x, number, real = np.zeros(3), 10**15, 1.25
     for _ in range(10):
         call(x, number, real)

@@ -97,7 +97,7 @@ def _definition() -> Any:
     from flambeau._runtime import engine
 
     text = SOURCE.format(begin=BYTES, head=HEAD, writable=WRITABLE)
-    return method(b"make", engine.symbol_of(text, "make"))
+    return method(b"make", engine.symbols_of(text, ("make",))["make"])
 
 
 def maker(kind: Any, shape: tuple[int, ...], dtype: np.dtype[Any], steps: tuple[int, ...],

@@ -114,7 +114,7 @@ def source(letters: str) -> str:
 @cache_once
 def code(letters: str) -> int:
     """The address of that function."""
-    return engine.symbol_of(source(letters), "launch")
+    return engine.symbols_of(source(letters), ("launch",))["launch"]
 
 
 def launch_address(driver: Driver) -> int:

@@ -48,7 +48,7 @@ def source() -> str:
 
 @cache
 def _code() -> int:
-    return engine.symbol_of(source(), "product")
+    return engine.symbols_of(source(), ("product",))["product"]
 
 
 def calling(function: Any, *still: int) -> Any:
