@@ -89,10 +89,18 @@ class Kernel:
         if tasks == 1:
             self.alone(*arguments)
             return
-        if self.spread is not None:
-            threads.spread(self, arguments, tasks)
+        threads.run(self, arguments, tasks)
+        if WATCHED:
+            self.raise_fault()
+
+    def limited(self, worth: int, tasks: int, *arguments: Any) -> None:
+        """The same with so many threads at most."""
+        if not pool_is_ready():
+            allocator.ready()
+        if tasks == 1:
+            self.alone(*arguments)
             return
-        threads.run(self, self.packed(arguments), tasks)
+        threads.run(self, arguments, tasks, worth)
         if WATCHED:
             self.raise_fault()
 
@@ -149,6 +157,11 @@ class LibraryKernel(Kernel):
         """Run `tasks` tasks over the thread pool."""
         choice.thread.launches += 1
         super().parallel(tasks, *arguments)
+
+    def limited(self, worth: int, tasks: int, *arguments: Any) -> None:
+        """The same with so many threads at most."""
+        choice.thread.launches += 1
+        super().limited(worth, tasks, *arguments)
 
 
 def limits_of(array: np.ndarray) -> tuple[int, int]:

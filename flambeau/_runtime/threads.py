@@ -50,14 +50,14 @@ class NativePool:
         self.entry = code["pool_run"]
         self.work: Any = ctypes.CFUNCTYPE(None, *[number] * 5)(self.entry)
 
-    def run(self, kernel: Any, packed: bytes, tasks: int, limit: int) -> None:
+    def run(self, kernel: Any, arguments: Any, tasks: int, limit: int) -> None:
         """Run a kernel's tasks with up to `limit` threads."""
         limit = self.ready(tasks, limit)
-        self.work(self.state, kernel.address, contents(packed), tasks, limit)
-
-    def spread(self, kernel: Any, arguments: Any, tasks: int, limit: int) -> None:
-        """The same by the kernel's builtin function."""
-        kernel.spread(self.entry, self.state, tasks, self.ready(tasks, limit), *arguments)
+        if kernel.spread is not None:
+            kernel.spread(self.entry, self.state, tasks, limit, *arguments)
+        else:
+            packed = kernel.packed(arguments)
+            self.work(self.state, kernel.address, contents(packed), tasks, limit)
 
     def ready(self, tasks: int, limit: int) -> int:
         """How many threads will work on so many tasks; they are started."""
@@ -106,7 +106,7 @@ class PythonPool:
         self.executor: Any = None
         self.size = 0
 
-    def run(self, kernel: Any, packed: bytes, tasks: int, limit: int) -> None:
+    def run(self, kernel: Any, arguments: Any, tasks: int, limit: int) -> None:
         """Run a kernel's tasks with up to `limit` threads."""
         from concurrent.futures import ThreadPoolExecutor
 
@@ -114,6 +114,7 @@ class PythonPool:
             if self.executor is not None:
                 self.executor.shutdown(wait=False)
             self.executor, self.size = ThreadPoolExecutor(limit - 1), limit - 1
+        packed = kernel.packed(arguments)
         todo = iter(range(tasks))  # next() on it is atomic
 
         def take() -> None:
@@ -124,10 +125,6 @@ class PythonPool:
         take()
         for helper in helpers:
             helper.result()
-
-    def spread(self, kernel: Any, arguments: Any, tasks: int, limit: int) -> None:
-        """The same for arguments that are not packed."""
-        self.run(kernel, kernel.packed(arguments), tasks, limit)
 
 
 class Shared:
@@ -163,25 +160,18 @@ def the_pool() -> NativePool | PythonPool:
         return Shared.pool
 
 
-def run(kernel: Any, packed: bytes, tasks: int, worth: int = layout.MOST) -> None:
+def run(kernel: Any, arguments: Any, tasks: int, worth: int = layout.MOST) -> None:
     """Run a kernel's tasks over the pool's threads and the caller, `worth` threads at most."""
     limit = min(settings.get_num_threads(), worth)
-    if limit == 1:
+    if limit > 1:
+        pool = Shared.pool or the_pool()
+        pool.run(kernel, arguments, tasks, limit)
+    elif kernel.spread is not None:
+        kernel.spread(0, 0, tasks, 1, *arguments)
+    else:
+        packed = kernel.packed(arguments)
         for task in range(tasks):
             kernel.entry(packed, task, tasks)
-        return
-    pool = Shared.pool or the_pool()
-    pool.run(kernel, packed, tasks, limit)
-
-
-def spread(kernel: Any, arguments: Any, tasks: int) -> None:
-    """The same for a kernel that has builtin functions."""
-    limit = settings.get_num_threads()
-    if limit == 1:
-        kernel.spread(0, 0, tasks, 1, *arguments)
-        return
-    pool = Shared.pool or the_pool()
-    pool.spread(kernel, arguments, tasks, limit)
 
 
 _BYTES = bytes.__basicsize__ - 1

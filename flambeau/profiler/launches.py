@@ -12,26 +12,19 @@ from typing import Any
 from flambeau._runtime.launch import Kernel
 from flambeau.profiler.active import Shared, active
 
-_plain: list[tuple[type, str, Callable[..., Any]]] = []
+_plain: list[tuple[str, Callable[..., Any]]] = []
 
 
 def _watch() -> None:
-    from flambeau._ops.products.gemm_direct import Direct
-    from flambeau._ops.products.panels import Panels
-
-    launching = (
-        (Kernel, "__call__"), (Kernel, "once"), (Kernel, "parallel"), (Direct, "run"),
-        (Panels, "run"),
-    )  # fmt: skip
-    for owner, method in launching:
-        plain = getattr(owner, method)
-        _plain.append((owner, method, plain))
-        setattr(owner, method, _reporting(plain))
+    for method in ("__call__", "once", "parallel", "limited"):
+        plain = getattr(Kernel, method)
+        _plain.append((method, plain))
+        setattr(Kernel, method, _reporting(plain))
 
 
 def _watch_no_more() -> None:
-    for owner, method, plain in _plain:
-        setattr(owner, method, plain)
+    for method, plain in _plain:
+        setattr(Kernel, method, plain)
     _plain.clear()
 
 
@@ -47,7 +40,7 @@ def _reporting(plain: Callable[..., Any]) -> Callable[..., Any]:
         current = None if recorder is None else recorder.current
         if recorder is None or (current is not None and current.kind == "kernel"):
             return plain(self, *arguments)  # type: ignore[no-any-return]
-        record = recorder.open(getattr(self, "name", "multiply_direct"), "kernel")
+        record = recorder.open(self.name, "kernel")
         try:
             plain(self, *arguments)
         finally:

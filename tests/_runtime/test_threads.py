@@ -326,7 +326,7 @@ def test_no_more_threads_than_the_system_allows():
     run = kernel(count)
     counts = np.zeros(12, np.int64)
     for _ in range(3):
-        pool.run(run, run.packed((counts, 100)), 12, 4)
+        pool.run(run, (counts, 100), 12, 4)
     assert (counts == 3).all()
 
 
@@ -337,7 +337,7 @@ def test_python_threads_do_the_same(limit: int):
     for tasks in (2, 3, 17):
         counts = np.zeros(tasks, np.int64)
         for _ in range(20):
-            pool.run(run, run.packed((counts, 100)), tasks, limit)
+            pool.run(run, (counts, 100), tasks, limit)
         assert (counts == 20).all()
     pool.executor.shutdown()
 

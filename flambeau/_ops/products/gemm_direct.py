@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,7 @@ from flambeau._ops.products.gemm_tiles import (
     tile_of,
 )
 from flambeau._ops.products.kernels import gemm as kernels
-from flambeau._runtime import threads
-from flambeau._runtime.cpu import address
-from flambeau._runtime.launch import CHECKED, Kernel, kernel
+from flambeau._runtime.launch import Kernel, kernel
 
 
 class Direct:
@@ -66,8 +63,7 @@ class Direct:
         self.numbers = (a_outer, a_inner, a_row, a_step, int(pack_a), b_outer, b_inner, b_step,
                         b_column, b_form, outer * inner, inner, rows, columns, depth,
                         row_blocks, column_blocks, depth_blocks)  # fmt: skip
-        self.head = struct.pack("18q", *self.numbers)
-        self.plain = self.head + _FACTORS(0, 0, NOTHING.alpha, NOTHING.beta)
+        self.plain = (*self.numbers, 0, 0, NOTHING.alpha, NOTHING.beta)
         self.kernels: dict[Any, Kernel] = {}
 
     def kernel(self, finish: Finish) -> Kernel:
@@ -84,23 +80,12 @@ class Direct:
     def run(self, left: np.ndarray, right: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         """One launch."""
         run = self.kernel(finish)
-        if finish is NOTHING and not CHECKED:
-            start = address(out)
-            packed = _POINTERS(address(left), address(right), start, start, start) + self.plain
+        if finish is NOTHING:
+            run.parallel(self.tasks, left, right, out, out, out, *self.plain)
         else:
             bias, other, *steps = extras(finish, out)
-            if CHECKED:
-                run.parallel(self.tasks, left, right, out, bias, other, *self.numbers, *steps,
-                             finish.alpha, finish.beta)  # fmt: skip
-                return
-            # most numbers are packed already: benchmarks/matmul.py "128"
-            packed = b"".join((
-                _POINTERS(*map(address, (left, right, out, bias, other))), self.head,
-                _FACTORS(*steps, finish.alpha, finish.beta)))  # fmt: skip
-        if self.tasks == 1:
-            run.entry(packed, 0, 1)
-        else:
-            threads.run(run, packed, self.tasks)
+            run.parallel(self.tasks, left, right, out, bias, other, *self.numbers, *steps,
+                         finish.alpha, finish.beta)  # fmt: skip
 
 
 def panels_of(right: np.ndarray, tile: Tile) -> np.ndarray:
@@ -135,8 +120,6 @@ class Repeated:
         return out
 
 
-_POINTERS = struct.Struct("5Q").pack
-_FACTORS = struct.Struct("2q2d").pack
 SHARE = 1 << 18
 """Multiply-adds for each thread from which work is shared (some 5 us; handing it over takes 1)."""
 BLOCK = 40 * 1024

@@ -4,7 +4,6 @@ picture."""
 from __future__ import annotations
 
 import math
-import struct
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,9 +16,9 @@ from flambeau._ops.products.gemm_finish import FINISH, Finish, extras
 from flambeau._ops.products.gemm_tiles import aligned, parts, strides
 from flambeau._ops.products.kernels import panels as kernels
 from flambeau._ops.products.tiles import Tile
-from flambeau._runtime import processor, threads
+from flambeau._runtime import processor
 from flambeau._runtime.cpu import address
-from flambeau._runtime.launch import CHECKED, Kernel, kernel
+from flambeau._runtime.launch import Kernel, kernel
 
 UNIT = np.dtype(np.uint8)
 DEPTH_BLOCK = {False: 384, True: 1024}
@@ -178,9 +177,7 @@ class Panels:
         self.numbers = (*of_a, *self.left, *of_b, *self.right[::-1], outer * inner, inner,
                         sizes.rows, sizes.columns, sizes.depth, self.depth_blocks, self.row_blocks,
                         self.column_blocks, self.shares, self.beside, room_a, room_b)  # fmt: skip
-        self.head = struct.pack(f"{len(self.numbers)}q", *self.numbers)
         self.factor = float if tile.sums.is_float else int
-        self.tail = struct.Struct("3q2d" if tile.sums.is_float else "5q").pack
 
     def _laid_out(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both operands, or row-major copies of those that cannot be packed as they lie."""
@@ -217,18 +214,8 @@ class Panels:
             panels[self.room - COUNTER : self.room] = 0
         run = self.kernel(finish)
         factors = self.factor(finish.alpha), self.factor(finish.beta)
-        arrays = left, right, out, bias, other, panels
-        if CHECKED:
-            run.parallel(self.tasks, *arrays, *self.numbers, lies, *steps, *factors)
-        else:
-            # most numbers are packed already: benchmarks/matmul.py "128"
-            packed = (
-                _POINTERS(*map(address, arrays)) + self.head + self.tail(lies, *steps, *factors)
-            )
-            if self.tasks == 1:
-                run.entry(packed, 0, 1)
-            else:
-                threads.run(run, packed, self.tasks, self.threads)
+        run.limited(self.threads, self.tasks, left, right, out, bias, other, panels, *self.numbers,
+                    lies, *steps, *factors)  # fmt: skip
         give_back(panels)
 
     def _fits(self, left: np.ndarray) -> bool:
@@ -236,7 +223,6 @@ class Panels:
         return self.thin or address(left) % LINE == 0
 
 
-_POINTERS = struct.Struct("6Q").pack
 FEW, BESIDE = 2, 4
 """Panels of rows up to which so many panels of row-major columns are packed side by side: what
 reading costs is what the product costs then, and long rows are read faster."""
