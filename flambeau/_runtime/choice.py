@@ -44,7 +44,7 @@ LIMITS: dict[str, int] = {
     "norm": 256,
     "loss": 16384,
     "loss function": 1024,  # with an exponential and a logarithm
-    "conv": 131072,
+    "conv": 32768,
     "depthwise": 512,
     "pool": 512,
     "pool places": 256,  # the positions of maxima too
