@@ -10,11 +10,42 @@ from flambeau._runtime import choice
 from flambeau.distributed import passes
 from flambeau.distributed.reduce_op import RedOpType
 from flambeau.distributed.reductions import FUNCTIONS, Copies, Fold
+from tests.distributed.processes import run
 from tests.random_seeds import generator
 
 TYPES = [np.dtype(getattr(ml_dtypes, n, n)) for n in sorted(passes.SUMMED)] + [np.dtype("c8")]
 SIZES = (0, 1, 31, 32, 33, 1000, 1025)
 ENGINES = ("numpy", "kernels")
+LARGE = """
+import hashlib
+def drawn(rank, size, dtype):
+    numbers = np.random.default_rng([SEED, rank, size]).standard_normal(size + 1)
+    return torch.from_numpy(numbers).to(dtype)[1:]  # behind a border of vectors
+def expected(size, dtype, op):
+    is_half = dtype.itemsize == 2
+    terms = [drawn(rank, size, dtype) for rank in range(SIZE)]
+    if is_half:
+        terms = [term.float() for term in terms]
+    total = terms[0].clone()
+    for term in terms[1:]:
+        total = total + term
+    return (total / SIZE if op is dist.ReduceOp.AVG else total).to(dtype)
+seen = []
+for size, dtype in CASES:
+    for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+        results = [drawn(RANK, size, dtype) for _ in range(3)]  # in both slots, over older data
+        for result in results:
+            dist.all_reduce(result, op)
+        same = all(torch.equal(result, expected(size, dtype, op)) for result in results)
+        bits = results[0].contiguous().view(torch.uint8).numpy().tobytes()
+        seen.append([same, hashlib.sha256(bits).hexdigest()])
+tell(seen)
+"""
+"""Sums of three processes, of sizes that have no even shares; the largest takes several rounds."""
+CASES = """
+CASES = [(4_500_019, torch.float64), (1_500_001, torch.float32), (900_001, torch.float16),
+         (900_001, torch.bfloat16), (16_411, torch.float32)]
+"""
 
 
 @pytest.fixture(params=ENGINES)
@@ -77,3 +108,14 @@ def test_copies_touch_what_they_should(engine):
             Copies([None, target[offset : offset + size]]).take(0, [None, source])
             assert (target[offset : offset + size] == source).all()
             assert (target[:offset] == 7).all() and (target[offset + size :] == 7).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["numpy", "auto"])
+def test_sums_of_processes(engine):
+    if engine != "numpy":
+        pytest.importorskip("llvmlite")
+    seed = f"SEED = {generator('sums of processes').getrandbits(32)}\n"
+    seen = run(seed + CASES + LARGE, 3, FLAMBEAU_ENGINE=engine)
+    assert all(same for same, _ in seen[0]), seen[0]
+    assert seen[0] == seen[1] == seen[2]
