@@ -28,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.distributed.processes import Processes  # noqa: E402
+from tests.distributed.processes import LIMIT, Processes  # noqa: E402
 
 SOCKETS = {"FLAMBEAU_DISTRIBUTED_SHARED_MEMORY": "0"}
 WAIT = "tell('ready')\nwhile True:\n    time.sleep(0.01)\n"
@@ -275,7 +275,7 @@ def job_with(fate: str) -> list[str]:
         words = ["--standalone", "--nproc-per-node=2", "--shutdown-timeout=1", str(script), fate]
         done = subprocess.run(
             [sys.executable, "-m", "flambeau.distributed.run", *words], capture_output=True,
-            text=True, check=False, timeout=120,
+            text=True, check=False, timeout=LIMIT,
             env={**os.environ, "PYTHONPATH": str(ROOT), MARK: mark},
         )  # fmt: skip
     assert done.returncode != 0, fate
