@@ -92,7 +92,7 @@ def gloo_group(mesh: Any, store: Store, ranks: Sequence[int], timeout: timedelta
 def _gloo_exchange(mesh: Any, store: Store, ranks: Sequence[int], rank: int, timeout: timedelta,
                    name: str) -> Exchange:  # fmt: skip
     from flambeau.distributed.transport.segment import share
-    from flambeau.distributed.transport.shared import SLOT, SharedExchange
+    from flambeau.distributed.transport.shared import SharedExchange, slot_of
     from flambeau.distributed.transport.sockets import SocketExchange
 
     if len(ranks) == 1:
@@ -103,7 +103,7 @@ def _gloo_exchange(mesh: Any, store: Store, ranks: Sequence[int], rank: int, tim
             if lost in ranks:
                 raise DistBackendError(f"Connection closed by peer: rank {lost} {reason}")
 
-    memory = share(store, rank, len(ranks), SLOT, timeout, check)
+    memory = share(store, rank, len(ranks), slot_of(len(ranks)), timeout, check)
     if memory is not None:
         return SharedExchange(memory, mesh.inbox, ranks, rank)
     return SocketExchange(mesh, group_number(name), ranks, rank)

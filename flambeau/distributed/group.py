@@ -10,7 +10,14 @@ from typing import Any
 
 from flambeau.distributed.errors import DistBackendError
 from flambeau.distributed.stores import Store
-from flambeau.distributed.transport.call import Exchange, Pieces, Sink, Step, new_call
+from flambeau.distributed.transport.call import (
+    Exchange,
+    MakingStep,
+    Pieces,
+    Sink,
+    Step,
+    new_call,
+)
 from flambeau.distributed.transport.messages import Coming, Going, Messages
 from flambeau.distributed.work import Progress, Work
 
@@ -60,7 +67,7 @@ class ProcessGroup:
         step = self.step(name, detail, largest, send, sink, same)
         self._exchange.run(step.call, step.send, step.sink)
 
-    def exchange_both(self, first: Step, second: Step) -> None:
+    def exchange_both(self, first: MakingStep, second: Step) -> None:
         """Two exchanges, the second of which sends what the first has made."""
         self._exchange.run_both(first, second)
 

@@ -14,6 +14,7 @@ from flambeau.distributed.group import ProcessGroup
 from flambeau.distributed.reduce_op import RedOpType
 from flambeau.distributed.reductions import Copies, Fold, nothing
 from flambeau.distributed.tensors import as_bytes
+from flambeau.distributed.transport.call import MakingStep
 
 SMALL = 1 << 15
 """Up to so many bytes every process reduces everything for itself, which takes one step."""
@@ -96,8 +97,9 @@ def all_reduce(group: ProcessGroup, data: np.ndarray, operation: RedOpType, deta
     mine = shares[group.rank()]
     fold = Fold(operation, mine, mine, group.rank(), group.size())
     send = [parts[group.rank()]] * group.size()
+    first = group.step("all_reduce", detail, largest, parts, fold, same=False)
     group.exchange_both(
-        group.step("all_reduce", detail, largest, parts, fold, same=False),
+        MakingStep(first.call, parts, fold),
         group.step("all_reduce", detail, largest, send, Copies(parts), same=True),
     )
 

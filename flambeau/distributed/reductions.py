@@ -12,6 +12,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._runtime.cpu import quietly
+from flambeau.distributed import passes
 from flambeau.distributed.reduce_op import RedOpType
 from flambeau.distributed.transport.call import Pieces
 
@@ -20,6 +21,7 @@ FUNCTIONS: dict[RedOpType, np.ufunc] = {
     RedOpType.MIN: np.minimum, RedOpType.MAX: np.maximum, RedOpType.BAND: np.bitwise_and,
     RedOpType.BOR: np.bitwise_or, RedOpType.BXOR: np.bitwise_xor,
 }  # fmt: skip
+SUMS = frozenset((RedOpType.SUM, RedOpType.AVG))
 BITWISE = frozenset((RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR))
 
 
@@ -53,24 +55,39 @@ class Fold:
         self._scratch: np.ndarray | None = None
         self._itemsize = own.dtype.itemsize
         self._is_half = own.dtype in dt.NUMPY_HALVES
+        self._is_streamed = own.nbytes * size >= passes.STREAMED
         self.sizes = [own.nbytes] * size
         self.buffers: Pieces = [None] * size
 
-    @quietly
     def take(self, start: int, pieces: Pieces) -> None:
         """Reduce a part of the elements."""
+        self.make(start, pieces, None)
+
+    @quietly
+    def make(self, start: int, pieces: Pieces, also: np.ndarray | None) -> None:
+        """Reduce a part of the elements; `also`: bytes where the results are to lie as well."""
         count = max((piece.size for piece in pieces if piece is not None), default=self._own.nbytes)
         part = slice(start // self._itemsize, (start + count) // self._itemsize)
         own = self._own[part]
-        values = [own if piece is None else piece.view(own.dtype) for piece in pieces]
         if not own.size:
             return
-        if self._is_half:
-            self._out[part] = self._reduced([each.astype(np.float32) for each in values], None, 0)
-            return
+        values = [own if piece is None else piece.view(own.dtype) for piece in pieces]
         out = self._out[part]
-        before = self._rank if np.may_share_memory(self._own, self._out) else 0
-        self._reduced(values, out, before)
+        copy = None if also is None else also[: own.nbytes].view(own.dtype)
+        if self._operation in SUMS:
+            divisor = self._count if self._operation is RedOpType.AVG and self._count > 1 else 0
+            if passes.sum_into(values, out, copy, divisor, self._is_streamed):
+                return
+        if self._is_half:
+            out[...] = self._reduced([each.astype(np.float32) for each in values], None, 0)
+        elif copy is not None:
+            out[...] = self._reduced(values, copy, 0)
+            return
+        else:
+            before = self._rank if np.may_share_memory(self._own, self._out) else 0
+            self._reduced(values, out, before)
+        if copy is not None:
+            copy[...] = out
 
     def keep_own(self) -> None:
         """The result is this process's elements."""
@@ -112,12 +129,13 @@ class Copies:
     def __init__(self, arrays: Pieces) -> None:
         self.buffers = arrays
         self.sizes = [-1 if array is None else array.size for array in arrays]
+        self._is_streamed = sum(self.sizes) >= passes.STREAMED
 
     def take(self, start: int, pieces: Pieces) -> None:
         """Copy what does not lie there yet."""
         for array, piece in zip(self.buffers, pieces, strict=True):
             if array is not None and piece is not None and piece is not array:
-                array[start : start + piece.size] = piece
+                passes.copy(piece, array[start : start + piece.size], self._is_streamed)
 
     def keep_own(self) -> None:
         """What is one's own lies there already."""

@@ -87,6 +87,13 @@ class Sink(Protocol):
         """Nothing will come: the result is what this process has, as it is."""
 
 
+class Maker(Sink, Protocol):
+    """A sink that makes something of what comes in, which goes on to all."""
+
+    def make(self, start: int, pieces: Pieces, also: np.ndarray | None) -> None:
+        """Use pieces of bytes as `take` does; `also`: where what is made of them lies, too."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One exchange of several: what is called, what is sent, and what becomes of what comes."""
@@ -96,13 +103,20 @@ class Step:
     sink: Sink
 
 
+@dataclass(frozen=True)
+class MakingStep(Step):
+    """An exchange of which something is made."""
+
+    sink: Maker
+
+
 class Exchange(Protocol):
     """Moves bytes between all processes of a group. All of them call it, in the same order."""
 
     def run(self, call: Call, send: Pieces, sink: Sink) -> None:
         """Send `send[r]` to each rank r and hand to `sink` what they send."""
 
-    def run_both(self, first: Step, second: Step) -> None:
+    def run_both(self, first: MakingStep, second: Step) -> None:
         """Two exchanges, the second of which sends to all what the sink of the first has made.
 
         Who moves bytes in pieces may send a piece on as soon as it is made.

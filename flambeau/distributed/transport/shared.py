@@ -15,12 +15,22 @@ import numpy as np
 
 from flambeau._runtime.cpu import address
 from flambeau.distributed.transport import futex
-from flambeau.distributed.transport.call import LABEL, Call, Exchange, Pieces, Sink, Step
+from flambeau.distributed.transport.call import (
+    LABEL,
+    Call,
+    Exchange,
+    MakingStep,
+    Pieces,
+    Sink,
+    Step,
+)
 from flambeau.distributed.transport.inbox import Inbox
 from flambeau.distributed.transport.segment import LINE, PAGE
 
-SLOT = 1 << 20
-"""Bytes of a slot: two processes' slots stay in a cache (benchmarks/distributed.py)."""
+SLOT, SMALLEST, ROOM = 1 << 24, 1 << 20, 1 << 26
+"""Bytes of a slot at most and at least, and of those of all processes that are used at a time. A
+round costs more than what is saved where its slots stay in a cache: processes that share cores wait
+for their turns, and find nothing in the caches that they left there (benchmarks/distributed.py)."""
 SPINS = 500
 """How often a process looks before it sleeps, 30 us: not where it has threads that compute, or
 where others need its core. It does not give way meanwhile: on a machine with much to do it would be
@@ -44,12 +54,13 @@ class SharedExchange(Exchange):
         self._bytes = lines.data
         self._words = lines.view(np.int64).data
         self._address = address(lines)
-        slots = memory[memory.size - 2 * SLOT * size :]
-        self._slots = slots.reshape(2, size, SLOT)
+        self._slot = slot_of(size)
+        slots = memory[memory.size - 2 * self._slot * size :]
+        self._slots = slots.reshape(2, size, self._slot)
 
     def run(self, call: Call, send: Pieces, sink: Sink) -> None:
         """As many rounds as the largest piece takes."""
-        step = SLOT if call.same else self._share
+        step = even(call.largest, self._slot if call.same else self._share)
         for start in range(0, max(call.largest, 1), step):
             self._begin(call)
             self._write(call, send, start, step)
@@ -57,32 +68,35 @@ class SharedExchange(Exchange):
             sink.take(start, self._pieces(call, sink, start, step))
             self._count(READ)
 
-    def run_both(self, first: Step, second: Step) -> None:
+    def run_both(self, first: MakingStep, second: Step) -> None:
         """In each round a part of the first exchange, and the second's of the round before.
 
-        What the second sends lies where the first would send to itself. Each part is sent on while
-        it is in a cache, and there are half as many rounds as in two exchanges.
+        What the first makes goes where it would send to itself, in the slot of the next round: all
+        that have written in this round have read there. Each part is sent on while it is in a
+        cache, and there are half as many rounds as in two exchanges.
         """
-        call, step = first.call, self._share
+        call = first.call
         largest = max(call.largest, second.call.largest, 1)
+        step = even(largest, self._share)
+        own = self._rank * step
         for start in range(0, largest + step, step):
             before = start - step
             self._begin(call)
             if start < largest:
                 self._write(call, first.send, start, step)
-            if before >= 0:
-                self._put(second.send[self._rank], before, step, self._rank * step)
             self._count(WRITTEN)
             if before >= 0:
                 second.sink.take(before, self._pieces(call, second.sink, before, step, True))
             if start < largest:
-                first.sink.take(start, self._pieces(call, first.sink, start, step))
+                pieces = self._pieces(call, first.sink, start, step)
+                following = self._slots[self._round + 1 & 1, self._rank]
+                first.sink.make(start, pieces, following[own : own + step])
             self._count(READ)
 
     @property
     def _share(self) -> int:
         """Bytes of a slot for each process."""
-        return SLOT // self._size // ALIGNED * ALIGNED
+        return self._slot // self._size // ALIGNED * ALIGNED
 
     def _begin(self, call: Call) -> None:
         """Begin a round, as soon as all have read what lies where it writes."""
@@ -162,6 +176,17 @@ class SharedExchange(Exchange):
         """Let go of the memory."""
         self._slots = np.empty((2, self._size, 0), np.uint8)
         self._bytes = self._words = memoryview(b"")
+
+
+def slot_of(size: int) -> int:
+    """Bytes of a slot in a group of so many processes."""
+    return max(min(SLOT, ROOM // size), SMALLEST) // PAGE * PAGE
+
+
+def even(largest: int, most: int) -> int:
+    """Bytes of each round: as few rounds as there can be, and all alike."""
+    rounds = max(-(-largest // most), 1)
+    return max(-(-largest // (rounds * ALIGNED)) * ALIGNED, ALIGNED)
 
 
 def cores() -> int:
