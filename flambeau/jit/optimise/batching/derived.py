@@ -49,7 +49,7 @@ class Derived:
                 named[passing.name] = passing.convert(value)
         values = [named.get(binder.python_name(self.op, argument), argument.default)
                   for argument in self.op.schema.arguments]  # fmt: skip
-        if REQUIRED in values:
+        if any(value is REQUIRED for value in values):
             raise NotBatchable("an overload that lacks what the row needs")
         return of_rounds(self.op, call.rounds, values)
 
