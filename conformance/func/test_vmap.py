@@ -107,6 +107,9 @@ VALUES: dict[str, Case] = {
         t.arange(8.0).view(2, 2, 2), t.tensor([1, 0])
     ),
     "joined": mapped(lambda t, a: [t.stack([a, t.ones(2)], 1), t.cat([a, t.ones(1)])]),
+    "joined with nothing": mapped(
+        lambda t, a: [t.cat([a[:, None], t.empty(0)], 1), t.cat([t.empty(0), a[None]])]
+    ),
     "chosen": mapped(lambda t, a: t.where(a > 0.5, a, t.zeros(()))),
     "in place": mapped(_written),
     "gradient of what is in place": mapped(

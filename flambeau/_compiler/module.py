@@ -172,14 +172,7 @@ class Module:
                 slot += 3 if self.checked and isinstance(type, Pointer) else 1
             names[parameter.name] = value
             passed.append(value)
-        key = (native, *(
-            names[p.name] if p.static else (names[p.name].type, names[p.name].limits is not None)
-            for p in native.parameters
-        ))  # fmt: skip
-        name, result = self._instance(native, key, names)
-        if name in self.rooms.users:
-            self.rooms.enter(emit)
-        self._emit_call(emit, name, result, passed)
+        self._call_kernel(emit, native, names, passed)
         emit.line("ret void")
         head = "define void @entry(ptr %args, i64 %task, i64 %tasks) nounwind {"
         self.functions.append("\n".join([head, "begin:", *emit.entry, *emit.lines, "}"]))
@@ -197,17 +190,24 @@ class Module:
                 value = Value(native.type_of(parameter, names), f"%{parameter.name}")
                 names[parameter.name] = value
                 passed.append(value)
-        key = (native, *(
-            names[p.name] if p.static else (names[p.name].type, False) for p in native.parameters
-        ))  # fmt: skip
-        name, result = self._instance(native, key, names)
-        if name in self.rooms.users:
-            self.rooms.enter(emit)
-        found = self._emit_call(emit, name, result, passed)
+        result, found = self._call_kernel(emit, native, names, passed)
         emit.line("ret void" if result is None else f"ret {found.typed}")
         listed = ", ".join(value.typed for value in passed)
         head = f"define {self.result_text(result)} @{native.name}({listed}) nounwind {{"
         self.functions.append("\n".join([head, "begin:", *emit.entry, *emit.lines, "}"]))
+
+    def _call_kernel(self, emit: Emitter, native: Any, names: dict[str, Any],
+                     passed: list[Value]) -> tuple[Any, Any]:  # fmt: skip
+        """A call of a kernel with what a function has been given: the type of its result, and the
+        result."""
+        key = (native, *(
+            names[p.name] if p.static else (names[p.name].type, names[p.name].limits is not None)
+            for p in native.parameters
+        ))  # fmt: skip
+        name, result = self._instance(native, key, names)
+        if name in self.rooms.users:
+            self.rooms.enter(emit)
+        return result, self._emit_call(emit, name, result, passed)
 
     def _unpack(self, emit: Emitter, slot: int, type: Any) -> Value:
         place = emit.define(pointer(i64), f"getelementptr i64, ptr %args, i64 {slot}")

@@ -115,16 +115,20 @@ class Writer:
         results = enumerate(self.plan.results)
         return self.named("full") + [f"out{k}" for k, n in results if n.varies and n.op != "down"]
 
-    def signature(self) -> str:
-        """Parameters in the order of the formula's; results; sizes; constants."""
-        found = []
-        statics = []
+    def given_and_results(self) -> tuple[list[str], list[str]]:
+        """The parameters of the formula and of its results; the constants that say their types."""
+        found, statics = [], []
         for name, kind in self.plan.kinds.items():
             found.append(f"{name}: A" if kind == "number" else f"{name}: pointer(T_{name})")
             statics += [] if kind == "number" else [f"T_{name}"]
         for k in range(len(self.plan.results)):
             found.append(f"out{k}: pointer(OUT{k})")
             statics.append(f"OUT{k}")
+        return found, statics
+
+    def signature(self) -> str:
+        """Parameters in the order of the formula's; results; sizes; constants."""
+        found, statics = self.given_and_results()
         found += ["keep: pointer(A)"] if self.plan.kept else []
         found += ["period: i64"] if self.named("segment") else []
         found += [f"{name}: i64" for name in (*self.sizes, *self.steps, "task", "tasks")]

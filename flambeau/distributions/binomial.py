@@ -9,7 +9,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributions import constraints
 from flambeau.distributions.parameters import ProbsOrLogits, values_along_first
-from flambeau.distributions.utils import broadcast_all, softplus
+from flambeau.distributions.utils import softplus
 
 __all__ = ["Binomial"]
 
@@ -31,10 +31,7 @@ class Binomial(ProbsOrLogits):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = self._check_one(probs, logits)
-        chance = logits if probs is None else probs
-        total_count, chance = broadcast_all(total_count, chance)
-        self._hold(validate_args, total_count=total_count.type_as(chance), **{given: chance})
+        self._hold_with_count(total_count, probs, logits, validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:  # type: ignore[override]

@@ -10,7 +10,7 @@ from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributions import constraints
 from flambeau.distributions.gamma import Gamma
 from flambeau.distributions.parameters import ProbsOrLogits
-from flambeau.distributions.utils import broadcast_all, lazy_property, softplus
+from flambeau.distributions.utils import lazy_property, softplus
 
 __all__ = ["NegativeBinomial"]
 
@@ -32,10 +32,7 @@ class NegativeBinomial(ProbsOrLogits):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = self._check_one(probs, logits)
-        chance = logits if probs is None else probs
-        total_count, chance = broadcast_all(total_count, chance)
-        self._hold(validate_args, total_count=total_count.type_as(chance), **{given: chance})
+        self._hold_with_count(total_count, probs, logits, validate_args)
 
     @property
     def mean(self) -> Tensor:

@@ -90,6 +90,14 @@ class ProbsOrLogits(Parametrised):
             raise ValueError(NOT_BOTH)
         return "logits" if probs is None else "probs"
 
+    def _hold_with_count(self, total_count: Any, probs: Any, logits: Any,
+                         validate_args: bool | None) -> None:  # fmt: skip
+        """Hold a number of trials beside the chance of each."""
+        given = self._check_one(probs, logits)
+        chance = logits if probs is None else probs
+        total_count, chance = broadcast_all(total_count, chance)
+        self._hold(validate_args, total_count=total_count.type_as(chance), **{given: chance})
+
     @lazy_property
     def logits(self) -> Tensor:
         """Log-odds, or logarithms, of the probabilities."""

@@ -64,11 +64,7 @@ class PtxModule(Module):
                 value = received(emit, type, f"%{parameter.name}")
                 names[parameter.name] = value
                 passed.append(value)
-        key = (native, *(
-            names[p.name] if p.static else (names[p.name].type, False) for p in native.parameters
-        ))  # fmt: skip
-        name, result = self._instance(native, key, names)
-        self._emit_call(emit, name, result, passed)
+        self._call_kernel(emit, native, names, passed)
         emit.line("ret void")
         head = f"define ptx_kernel void @{native.name}({', '.join(heads)}) nounwind convergent"
         attributes = f'"nvvm.maxntid"="{shape.threads}"'

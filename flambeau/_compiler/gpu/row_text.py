@@ -32,13 +32,7 @@ class GroupWriter(Writer):
 
     def signature(self) -> str:
         """As of the CPU's kernels, without tasks."""
-        found, statics = [], []
-        for name, kind in self.plan.kinds.items():
-            found.append(f"{name}: A" if kind == "number" else f"{name}: pointer(T_{name})")
-            statics += [] if kind == "number" else [f"T_{name}"]
-        for k in range(len(self.plan.results)):
-            found.append(f"out{k}: pointer(OUT{k})")
-            statics.append(f"OUT{k}")
+        found, statics = self.given_and_results()
         found += ["period: i64"] if self.named("segment") else []
         found += [f"{name}: i64" for name in self.sizes]
         statics += ["A", "LOW", "HIGH", "G", "ROWS", *self.extra]

@@ -46,9 +46,13 @@ def total_of(form: Formula, arrays: tuple[Any, ...], numbers: tuple[float, ...],
 # ---- losses of elements
 
 
-def _by_elements(loss: Loss) -> tuple[Kernel, Kernel]:
+def _by_elements(loss: Loss, composed: bool = False) -> tuple[Kernel, Kernel]:
     """What computes a loss of elements, and what its gradient. Numbers that are 0 or less are the
-    host's to refuse."""
+    host's to refuse.
+
+    composed: in torch it is made of other operators: it lies in memory as the target does, its
+    gradient as the input; those of one operator lie as the input, their gradients are row-major.
+    """
 
     @repeated
     @checked
@@ -56,7 +60,8 @@ def _by_elements(loss: Loss) -> tuple[Kernel, Kernel]:
         if not _alike(x, target) or any(number <= 0 for number in numbers):
             return NotImplemented
         if reduction == NONE:
-            return apply(loss.value, (x, target, *numbers), fills.new_like(x))
+            like = target if composed else x
+            return apply(loss.value, (x, target, *numbers), fills.new_like(like))
         divisor = float(x.size) if reduction == MEAN else 1.0
         arrays = fills.plain(x), fills.plain(target)
         return total_of(loss.total, arrays, numbers, divisor, x.dtype)
@@ -67,7 +72,8 @@ def _by_elements(loss: Loss) -> tuple[Kernel, Kernel]:
         if not _alike(x, target, grad) or any(number <= 0 for number in numbers):
             return NotImplemented
         factor = 1 / x.size if reduction == MEAN else 1.0
-        return apply(loss.scaled_slope, (x, target, *numbers, grad, factor), fills.new_like(x))
+        result = fills.new_like(x) if composed else fills.new(x.shape, None, x.dtype, x)
+        return apply(loss.scaled_slope, (x, target, *numbers, grad, factor), result)
 
     return value, slope
 
@@ -82,7 +88,7 @@ for _row, _loss in (("mse_loss", SQUARED), ("huber_loss", HUBER), ("smooth_l1_lo
     _value, _slope = _by_elements(_loss)
     on_gpu(_row)(_value)
     on_gpu(f"{_row}_backward")(_slope)
-LOGIT_VALUE, LOGIT_SLOPE = _by_elements(LOGIT)
+LOGIT_VALUE, LOGIT_SLOPE = _by_elements(LOGIT, composed=True)
 
 
 @on_gpu("binary_cross_entropy_with_logits")

@@ -118,7 +118,7 @@ def source_grad(grad: Any, dim: int, index: Any, shape: Any) -> Any:
     """What flows back to the values: the gradient at their positions, zeros where unused."""
     found = ops.gather(grad, dim, index)
     have = found._data.shape
-    if have == shape:
+    if have == shape or len(have) != len(shape):  # an empty index takes values of any shape
         return found
     for d, (size, wanted) in enumerate(zip(have, shape, strict=True)):
         if size != wanted:

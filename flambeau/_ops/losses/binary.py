@@ -375,7 +375,8 @@ def soft_margin_loss(self: np.ndarray, target: np.ndarray, reduction: int) -> An
     (x, t), _ = common([self, target], "soft_margin_loss")
     margin = -t * x
     values = np.log1p(np.exp(-np.abs(margin))) + np.maximum(margin, 0)
-    return reduce_array(np.asarray(values), reduction, self.dtype)
+    found = reduce_array(np.asarray(values), reduction, self.dtype)
+    return in_order_of(found, self) if reduction == NONE else found
 
 
 def _check_soft_margin(self: np.ndarray, target: np.ndarray) -> None:
@@ -500,7 +501,8 @@ def poisson_nll_loss(
     tensor(0.8591)
     """
     if log_input:
-        values = input.exp() - target * input
+        weighted = target * input  # before exp, as in torch: its gradient is the second to arrive
+        values = input.exp() - weighted
     else:
         values = input - target * (input + eps).log()
     if full:

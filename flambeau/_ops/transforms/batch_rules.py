@@ -96,10 +96,12 @@ def _elements(call: Call) -> list[Any]:
 
 
 def _dims(call: Call) -> list[Any] | None:
-    """Operands with the examples in front; dims are counted from the next one on."""
-    first = next(tensor for tensor in tensors_in(call.values))
-    rank = first._data.ndim
+    """Operands with the examples in front; dims are counted from the next one on. Those of several
+    ranks are lined up at the last dim, or passed over, which batches of them would not be."""
+    rank = call.rank()
     if not rank and call.op.kind != "view":
+        return None
+    if any(tensor._data.ndim != rank for tensor in tensors_in(call.values)):
         return None
     values = []
     for argument, value in zip(call.arguments, call.values, strict=True):
@@ -115,21 +117,27 @@ def _dims(call: Call) -> list[Any] | None:
         if argument.name in DIMS and argument.type == "int":
             if call.op.kind == "view" and argument.is_list and not values[place]:
                 return None if values[place] is None else _of_view(call, values)
-            moved = _moved(values[place], rank, argument)
+            moved = _moved(values[place], rank, call, argument)
             if moved is None:
                 return None
             values[place] = moved
     return _of_view(call, values) if call.op.kind == "view" else values
 
 
-def _moved(value: Any, rank: int, argument: Any) -> Any:
+def _moved(value: Any, rank: int, call: Call, argument: Any) -> Any:
     """Dims of an example as those of a batch, where they are all there."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value % rank + 1 if rank and -rank <= value < rank else None
-    if not value:  # None or none: all of them
-        return list(range(1, rank + 1)) if argument.is_list and argument.name == "dim" else None
-    moved = [_moved(dim, rank, argument) for dim in value]
+    if not value:
+        return list(range(1, rank + 1)) if _means_all(call, argument) else None
+    moved = [_moved(dim, rank, call, argument) for dim in value]
     return None if None in moved else moved
+
+
+def _means_all(call: Call, argument: Any) -> bool:
+    """Whether no dims, or None, are all of them: to reductions."""
+    reduces = argument.optional or any(a.name == "keepdim" for a in call.arguments)
+    return bool(argument.is_list and argument.name == "dim" and reduces)
 
 
 def _of_view(call: Call, values: list[Any]) -> list[Any]:

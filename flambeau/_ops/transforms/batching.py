@@ -46,7 +46,7 @@ def run(level: Batch, op: Op, plain: Callable[..., Any], values: tuple[Any, ...]
         raise RuntimeError(NO_OUT.format(op.public))
     if not functional:
         return _in_place(level, op, plain, values)
-    if callable(op.batch) or (op.kind == "composite" and op.batch is None):
+    if is_in_parts(op):
         return _in_parts(level, op, values)
     call = Call(level, op, plain, values)
     with level.apart():
@@ -55,6 +55,11 @@ def run(level: Batch, op: Op, plain: Callable[..., Any], values: tuple[Any, ...]
     if op.kind != "view":
         record(op, values, results)
     return as_returned(op, results)
+
+
+def is_in_parts(op: Op) -> bool:
+    """Whether batches go to the operators that a row is made of, or says that it could be."""
+    return callable(op.batch) or (op.kind == "composite" and op.batch is None)
 
 
 def _standing(call: Call, parts: Parts) -> list[Any]:

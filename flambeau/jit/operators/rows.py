@@ -39,17 +39,39 @@ RENAMED = {
 def derive(schema: FunctionSchema) -> Form | None:
     """The form of an operator, if a row, method or function does what it says."""
     short = schema.name.partition("::")[2]
-    first = schema.arguments[0] if schema.arguments else None
-    in_place = first is not None and first.written and short.endswith("_")
-    outputs = [p for p in schema.arguments if p.keyword_only and p.written]
+    outputs = _outputs(schema)
     if schema.full_name in UNLIKE:
         return None
+    found = row_of(schema)
+    if found is not None:
+        op, passing = found
+        return _form(schema, row_function(op, _in_place(schema)), passing, outputs)
+    return _of_function(schema, short, outputs) or _of_public(schema, short, outputs)
+
+
+def row_of(schema: FunctionSchema) -> tuple[Op, list[Passing]] | None:
+    """The row that an overload stands for, and how its arguments go there, or None."""
+    if schema.full_name in UNLIKE:
+        return None
+    in_place, outputs = _in_place(schema), _outputs(schema)
+    short = schema.name.partition("::")[2]
     for op in _rows(short.removesuffix("_") if in_place else short, schema.overload):
         passing = _row_passing(op, schema, outputs)
         if passing is None or (in_place and not op.inplace) or (outputs and not op.out):
             continue
-        return _form(schema, _row_function(op, in_place), passing, outputs)
-    return _of_function(schema, short, outputs) or _of_public(schema, short, outputs)
+        return op, passing
+    return None
+
+
+def _in_place(schema: FunctionSchema) -> bool:
+    """Whether an overload writes its result into its first argument."""
+    first = schema.arguments[0] if schema.arguments else None
+    return first is not None and first.written and schema.name.endswith("_")
+
+
+def _outputs(schema: FunctionSchema) -> list[Parameter]:
+    """The parameters that are `out=`."""
+    return [p for p in schema.arguments if p.keyword_only and p.written]
 
 
 def _form(schema: FunctionSchema, function: Callable[..., Any], passing: list[Passing],
@@ -86,7 +108,8 @@ def _rows(short: str, overload: str) -> Iterator[Op]:
 _made: dict[tuple[str, bool], Callable[..., Any]] = {}
 
 
-def _row_function(op: Op, in_place: bool) -> Callable[..., Any]:
+def row_function(op: Op, in_place: bool = False) -> Callable[..., Any]:
+    """The function of a row, whatever other rows its name has."""
     public = f"{op.namespace}.{op.public}" if op.namespace else op.public
     key = (f"{op.namespace}.{op.full_name}", in_place)
     if key not in _made:

@@ -26,14 +26,13 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.optimise import facts, faults, loops, settings, sharing
 from flambeau.jit.optimise.batching import (
-    RULES,
     Batched,
     Counted,
     NotBatchable,
     Program,
     repeated,
 )
-from flambeau.jit.optimise.batching.program import STRUCTURE
+from flambeau.jit.optimise.batching.program import STRUCTURE, rule_for
 from flambeau.jit.optimise.batching.saved import (
     JoinedRounds,
     RoundsBackward,
@@ -77,7 +76,7 @@ def have_rules(found: loops.CollectingLoop) -> bool:
             return False
         if any(value in changing for value in facts.used_values(node)):
             changing.update(node.outputs)
-            if node.kind not in RULES and node.kind not in STRUCTURE:
+            if node.kind not in STRUCTURE and not _is_batchable(node):
                 return False
     return True
 
@@ -85,8 +84,11 @@ def have_rules(found: loops.CollectingLoop) -> bool:
 def has_rule(node: Node) -> bool:
     """Whether a node can take part in a batch; nodes that do not depend on the round need no
     rule, but if they had blocks, their values would."""
-    known = node.kind in RULES or node.kind in STRUCTURE or node.schema is not None
-    return known and not node.blocks
+    return (node.kind in STRUCTURE or node.schema is not None) and not node.blocks
+
+
+def _is_batchable(node: Node) -> bool:
+    return node.schema is not None and rule_for(node.schema) is not None
 
 
 def whole(found: loops.CollectingLoop) -> list[Node]:

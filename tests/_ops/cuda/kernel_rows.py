@@ -312,6 +312,18 @@ def losses() -> None:
         with_gradients(F.cross_entropy, x, t)
 
 
+def losses_that_are_not_row_major() -> None:
+    """They and their gradients lie in memory as the CPU's do."""
+    for first, second in ((1, 0), (0, 1), (1, 1)):
+        x, y = (torch.randn(6, 10) if k == 0 else torch.randn(10, 6).t() for k in (first, second))
+        for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss,
+                     F.binary_cross_entropy_with_logits):  # fmt: skip
+            for how in ("none", "mean", "sum"):
+                with_gradients(
+                    lambda x, y, f=loss, r=how: f(x, y.detach(), reduction=r), x, y.sigmoid()
+                )
+
+
 def losses_of_half_scores_under_autocast() -> None:
     """In float32, without a copy of the scores in that type; and as they would be with one."""
     for classes in (5, 5000):

@@ -52,3 +52,13 @@ def test_a_wrong_index_changes_nothing(index: object, text: str) -> None:
     assert str(caught.value).startswith(text)
     assert x.tolist() == table().tolist()
     assert x._version == 0
+
+
+@pytest.mark.parametrize("name", ["scatter", "scatter_add"])
+def test_an_empty_index_takes_values_of_any_shape_that_get_no_gradient(name: str) -> None:
+    values = torch.ones(2, 2, requires_grad=True)
+    target = torch.ones(3, requires_grad=True)
+    result = getattr(target, name)(0, torch.empty(0, dtype=torch.int64), values)
+    assert result.tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(RuntimeError, match="not expandable to size"):
+        result.sum().backward()

@@ -12,7 +12,7 @@ from typing import Any
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
 from flambeau.jit.operators import table
-from flambeau.jit.optimise.batching import RULES
+from flambeau.jit.optimise.batching.program import rule_for
 
 HEAD = ("def loop(x: Tensor, y: Tensor, j: Tensor, w: Tensor, q: Tensor, rows: List[Tensor], "
         "numbers: List[int]):")  # fmt: skip
@@ -25,17 +25,18 @@ OTHERS = (*FIRST, "y[i]", "y[i]", "y[i]", "w", "q", "q", "j[i]", "x[i] > 0")
 
 
 def overloads() -> list[FunctionSchema]:
-    """What can be called on tensors, among all that a rule takes."""
+    """What can be called on tensors, among all that has a rule."""
     found = []
-    for name in RULES:
+    for name in table.names():
         if name.startswith("aten::") and name not in ("aten::__getitem__", "aten::len"):
-            found += [schema for schema in table.overloads(name) if _is_wanted(schema)]
+            found += [schema for schema in table.overloads(name)
+                      if _is_wanted(schema) and rule_for(schema) is not None]  # fmt: skip
     return found
 
 
 def _is_wanted(schema: FunctionSchema) -> bool:
     arguments = schema.arguments
-    if any(argument.written for argument in arguments):
+    if not arguments or any(argument.written for argument in arguments):
         return False
     return arguments[0].type in (*KINDS, T.ListType(T.TENSOR)) or arguments[-1].type in KINDS
 

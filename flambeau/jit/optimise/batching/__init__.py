@@ -9,8 +9,9 @@
 | `rules.py` | what rules are, and what they share |
 | `arithmetic.py` | elementwise operators, integers |
 | `products.py` | products |
-| `reductions.py` | reductions, and what runs along a dim |
-| `views.py` | shapes, parts, joins |
+| `derived.py` | what follows from rows: along dims, views, joins, indices |
+| `reductions.py` | reductions whose overloads are others than their rows |
+| `views.py` | sizes, and shapes that differ from what `vmap` does |
 | `choices.py` | parts that each round takes by its own number |
 """
 

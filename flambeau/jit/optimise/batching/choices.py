@@ -10,13 +10,13 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.jit.optimise.batching import derived
 from flambeau.jit.optimise.batching.likeness import same_form
 from flambeau.jit.optimise.batching.program import Call
 from flambeau.jit.optimise.batching.rules import (
     moved,
     plain_only,
     rank_of,
-    repeated,
     rows_first,
     rule,
     tensor_of,
@@ -40,7 +40,7 @@ def select(call: Call, self: Any, dim: Any, index: Any) -> Any:
     """`x[i]`: the batch is `x` itself where the index counts up."""
     plain_only(dim)
     if not isinstance(index, Rounds):
-        return Batched(call.again(self=tensor_of(self), dim=moved(dim, self.rank)))
+        return derived.of_row("select", call.rounds, self, dim, index)
     if isinstance(self, Batched):
         return _select_each(self, moved(dim, self.rank), index)
     start, size = index.start, self.size(dim)
@@ -129,16 +129,16 @@ def _address(data: np.ndarray) -> int:
 @rule("index")
 def index(call: Call, self: Any, indices: Any) -> Any:
     """`x[i][idx]`: the round's own number is one more index in front."""
-    if any(rank_of(v) < 0 or whole(v)._data.dtype.kind != "i" for v in (self, *indices)[1:]):
+    if any(rank_of(v) < 0 or whole(v)._data.dtype.kind != "i" for v in indices):
         raise NotBatchable("masks and whole dims among the indices")
-    rank = max(map(rank_of, indices))
-    lined_up = [rows_first(v, rank) for v in indices]
     if not isinstance(self, Batched):
-        return Batched(call.again(indices=lined_up))
-    if self.rank == rank == len(indices) == 1 and _counts_from_front(lined_up[0]):
-        return Batched(ops.gather(self.tensor, 1, lined_up[0]))
-    own = every(call.rounds).reshape(call.rounds, *[1] * rank)  # type: ignore[attr-defined]
-    return Batched(call.again(self=self.tensor, indices=[own, *lined_up]))
+        rank = max(map(rank_of, indices))
+        return Batched(call.again(indices=[rows_first(v, rank) for v in indices]))
+    if self.rank == rank_of(indices[0]) == len(indices) == 1:
+        places = whole(indices[0])
+        if _counts_from_front(places):
+            return Batched(ops.gather(self.tensor, 1, places))
+    return derived.of_row("index", call.rounds, self, indices)
 
 
 def _counts_from_front(index: Tensor) -> bool:
@@ -150,14 +150,11 @@ def _counts_from_front(index: Tensor) -> bool:
 @rule("gather")
 def gather(call: Call, self: Any, dim: Any, index: Any, **given: Any) -> Any:
     """Along a dim, each round by its own index."""
-    plain_only(dim, *given.values())
     if given.get("sparse_grad"):
         raise NotBatchable("a sparse gradient, which is that of a round")
-    both = [v if isinstance(v, Batched) else repeated(v, call.rounds) for v in (self, index)]
-    rank = both[0].rank
-    if rank != both[1].rank:
+    if rank_of(self) != rank_of(index):
         raise NotBatchable("an index of other dims")
-    return Batched(call.again(self=both[0].tensor, dim=moved(dim, rank), index=both[1].tensor))
+    return derived.of_row("gather", call.rounds, self, dim, index, False)
 
 
 @rule("index_select")

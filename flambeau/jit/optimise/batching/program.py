@@ -186,15 +186,13 @@ class Step:
                  "targets", "tensors")  # fmt: skip
 
     def __init__(self, node: Node, sources: list[int], targets: list[int]) -> None:
-        from flambeau.jit.optimise.batching import RULES
-
         self.kind = node.kind
         self.plain = plain_call(node)
         self.structure = node.kind in STRUCTURE
         self.schema = node.schema
         arguments = () if node.schema is None else node.schema.arguments
         self.names = [argument.name for argument in arguments]
-        self.rule = _rule_for(RULES.get(node.kind), self.names)
+        self.rule = None if node.schema is None else rule_for(node.schema)
         self.tensors = [argument.name for argument in arguments if argument.type in TENSORS]
         self.sources = sources
         self.targets = targets
@@ -227,15 +225,25 @@ class Step:
         return [values[place] for place in self.targets]
 
 
-def _rule_for(rule: Rule | None, names: list[str]) -> Rule | None:
-    """A rule, if it knows the parameters of an overload: others of the name take lists or texts."""
-    if rule is None:
-        return None
+def rule_for(schema: FunctionSchema) -> Rule | None:
+    """The rule of an overload: that of its name, if it knows the parameters, or what follows from
+    its row.
+    """
+    from flambeau.jit.optimise.batching import RULES, derived
+
+    rule = RULES.get(schema.name)
+    if rule is not None and _takes(rule, schema):
+        return rule
+    return derived.rule_for(schema)
+
+
+def _takes(rule: Rule, schema: FunctionSchema) -> bool:
+    """Whether a rule knows the parameters: other overloads of the name take lists or texts."""
     try:
-        signature(rule).bind(None, **dict.fromkeys(names))
+        signature(rule).bind(None, **dict.fromkeys(p.name for p in schema.arguments))
     except TypeError:
-        return None
-    return rule
+        return False
+    return True
 
 
 TENSORS = (T.TENSOR, T.optional(T.TENSOR))
@@ -257,6 +265,11 @@ class Call:
         self.tensors = step.tensors
         self.rounds = rounds
         self.given = given
+
+    @property
+    def name(self) -> str:
+        """`add` for `aten::add`."""
+        return self.kind.partition("::")[2]
 
     def again(self, /, **changes: Any) -> Any:
         """The operator itself, with other values for some arguments, of which one is `self`."""
