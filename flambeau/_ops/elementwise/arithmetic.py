@@ -283,11 +283,26 @@ def div_floor(self: Any, other: Any) -> Any:
     return E.floor_division(self, other)
 
 
-# Products and quotients by numbers inside of composites, of which a history keeps the number only.
+# Sums, products and quotients with numbers inside of composites and of operators over lists: a
+# history keeps nothing but the number.
+
+
+@composite("_plus_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
+           inplace=True, node="AddBackward1", backward={"self": lambda grad: grad})  # fmt: skip
+def plus_number(input: Tensor, number: Any) -> Any:
+    """`input + number`."""
+    return input + number
+
+
+@composite("_minus_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
+           inplace=True, node="SubBackward1", backward={"self": lambda grad: grad})  # fmt: skip
+def minus_number(input: Tensor, number: Any) -> Any:
+    """`input - number`."""
+    return input - number
 
 
 @composite("_times_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
-           node="MulBackward1", backward={
+           inplace=True, node="MulBackward1", backward={
     "self": lambda grad, other: grad * other.conjugate(),
 })  # fmt: skip
 def times_number(input: Tensor, number: Any) -> Any:
@@ -296,7 +311,7 @@ def times_number(input: Tensor, number: Any) -> Any:
 
 
 @composite("_over_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
-           node="DivBackward1", backward={
+           inplace=True, node="DivBackward1", backward={
     "self": lambda grad, other: grad / other.conjugate(),
 })  # fmt: skip
 def over_number(input: Tensor, number: Any) -> Any:
