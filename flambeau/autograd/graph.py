@@ -556,7 +556,9 @@ def _with_history(tensor: Tensor, node: Node, index: int) -> Tensor:
 
 def output_node(source: Node, index: int) -> OutputNode:
     """The edge for one of several outputs."""
-    node = OutputNode(source)
+    node: OutputNode = new(OutputNode)
+    node.edges, node.hooks, node.saved = (source,), None, ()
+    node.sequence_number = next_sequence_number()
     node.source, node.index = source, index
     return node
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from flambeau._core import modes
 from flambeau._ops.table.outputs import tensors_in
+from flambeau._ops.table.pointwise import wants_grad
 from flambeau._ops.table.recording import RowNode
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd.accumulation import total
@@ -58,18 +59,18 @@ Calls = list[tuple[tuple[Any, ...], dict[str, Any]]]
 class ListNode(Node):
     """An operator over lists: an output for each tensor of the result.
 
-    `parts`: the nodes of single tensors (None where there is none, as of integers), `places`: where
-    in `edges` the gradients go that a part makes (-1 for numbers), `starts`: where in `edges` those
-    of each argument begin.
+    `parts`: the nodes of single tensors (None where there is none, as of integers), `starts`: where
+    in `edges` those of each argument begin, `steps`: how far they are apart for two single nodes:
+    0 for a tensor that all meet.
     """
 
-    __slots__ = ("freed", "parts", "places", "starts")
+    __slots__ = ("freed", "parts", "starts", "steps")
     freed: bool
     once = False
     """Whether it runs once only, also where nothing is saved that users could see."""
     parts: list[RowNode | None]
-    places: list[list[int]]
     starts: list[int]
+    steps: list[int]
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         """The gradients of all lists from those of the results."""
@@ -82,11 +83,12 @@ class ListNode(Node):
 
     def _gradients(self, grad: Any) -> tuple[Any, ...]:
         found: list[Any] = [None] * len(self.edges)
-        for part, places, given in zip(self.parts, self.places, grad, strict=True):
+        for index, (part, given) in enumerate(zip(self.parts, grad, strict=True)):
             if part is None or given is None:
                 continue
-            for place, own in zip(places, part.apply(given), strict=True):
-                if own is not None and place >= 0:
+            for operand, own in zip(part.operands, part.apply(given), strict=True):
+                if own is not None:
+                    place = self.starts[operand] + self.steps[operand] * index
                     known = found[place]
                     found[place] = own if known is None else total(known, own)
         return tuple(found)
@@ -167,7 +169,7 @@ def node_class(named: str) -> type[ListNode]:
 
 def learns(operands: Sequence[Any]) -> bool:
     """Whether a call with these operands is recorded."""
-    return bool(modes.grad.enabled) and any(one.requires_grad for one in tensors_in(operands))
+    return wants_grad(operands)
 
 
 def together(named: str, function: Callable[..., Any], given: Sequence[Any],
@@ -177,27 +179,27 @@ def together(named: str, function: Callable[..., Any], given: Sequence[Any],
     `given`: the arguments of the operator over lists, in the places that their tensors have in the
     single calls.
     """
-    operands = given[: len(calls[0][0])]
-    if not learns(operands):
-        return tuple([function(*own, **more) for own, more in calls])
-    return _recorded(named, function, operands, calls)
+    results = [function(*own, **more) for own, more in calls]
+    if modes.grad.enabled and any(result._node is not None for result in results):
+        return _recorded(named, function, given[: len(calls[0][0])], calls, results)
+    return tuple(results)
 
 
-def _recorded(named: str, function: Callable[..., Any], given: Sequence[Any],
-              calls: Calls) -> tuple[Any, ...]:  # fmt: skip
+def _recorded(named: str, function: Callable[..., Any], given: Sequence[Any], calls: Calls,
+              results: list[Any]) -> tuple[Any, ...]:  # fmt: skip
     shown = _shown_to_all(given)
-    results: list[Any] = []
-    made: list[Any] = []
-    for own, more in calls:
-        operands = [shown.get(id(value), (value,))[-1] for value in own] if shown else own
-        results.append(function(*operands, **more))
-        made.append(getattr(results[-1], "_node", None))
+    for index, (own, more) in enumerate(calls if shown else ()):
+        if any(id(value) in shown for value in own):
+            operands = [shown.get(id(value), (value,))[-1] for value in own]
+            results[index] = function(*operands, **more)
+    made = [result._node for result in results]
     if not all(part is None or isinstance(part, RowNode) for part in made):
         return tuple(results)  # of tensors whose operators are no rows, such as sparse ones
     node = new(node_class(named))
     node.hooks, node.freed = None, False
     _lead_on(node, made, given)
-    _keep(node, made, {id(alias): original for original, alias in shown.values()})
+    if any(part is not None and part.saved for part in made):
+        _keep(node, made, {id(alias): original for original, alias in shown.values()})
     for index, result in enumerate(results):
         if result._data.dtype.kind in "fcVW":
             result._node, result._requires_grad = output_node(node, index), True
@@ -214,6 +216,8 @@ def _shown_to_all(given: Sequence[Any]) -> dict[int, tuple[Tensor, Tensor]]:
         if not isinstance(value, (list, tuple)):
             continue
         tensors = tensors_in([value])
+        if all(tensor._requires_grad for tensor in tensors):
+            continue
         learning = [tensor.requires_grad for tensor in tensors]
         if all(learning) or not any(learning):
             continue
@@ -228,26 +232,20 @@ def _shown_to_all(given: Sequence[Any]) -> dict[int, tuple[Tensor, Tensor]]:
 def _lead_on(node: ListNode, made: list[Any], given: Sequence[Any]) -> None:
     """Give a node its edges: for each tensor of each argument, in the order of these."""
     edges: list[Any] = []
-    starts: list[int] = []
+    starts, steps = [], []
     for value in given:
         starts.append(len(edges))
-        edges += map(edge_of, tensors_in([value]))
+        if isinstance(value, Tensor):
+            edges.append(edge_of(value))
+            steps.append(0)
+        else:
+            edges += map(edge_of, tensors_in([value]))
+            steps.append(1)
     node.edges, node.outputs, node.parts = tuple(edges), len(made), made
-    node.places = [
-        [_place(given[operand], starts[operand], index) for operand in part.operands]
-        if part is not None else [] for index, part in enumerate(made)
-    ]  # fmt: skip
-    node.starts = starts
+    node.starts, node.steps = starts, steps
     node.sequence_number = next_sequence_number()
     if modes.watch.saving and modes.watch.anomaly:
         note(node, 5)
-
-
-def _place(value: Any, start: int, index: int) -> int:
-    """Where the gradient goes of what the tensor at an index met; -1 for numbers."""
-    if isinstance(value, Tensor):
-        return start
-    return start + index if tensors_in([value]) else -1
 
 
 def _keep(node: ListNode, made: list[Any], originals: dict[int, Tensor]) -> None:
@@ -256,8 +254,12 @@ def _keep(node: ListNode, made: list[Any], originals: dict[int, Tensor]) -> None
     for index, part in enumerate(made):
         if part is None or not part.saved:
             continue
-        saved = [originals.get(id(kept), kept) for kept in part.saved]
-        part.saved = tuple([of_list(kept, reference, index) for kept in saved])
+        saved = part.saved
+        if originals:
+            saved = [originals.get(id(kept), kept) for kept in saved]
+        part.saved = tuple([
+            kept if kept.__class__ is Tensor else of_list(kept, reference, index) for kept in saved
+        ])  # fmt: skip
 
 
 def of_list(kept: Any, source: Callable[[], Any], index: int) -> Any:

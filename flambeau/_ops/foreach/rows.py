@@ -124,35 +124,40 @@ def listed(schema: str) -> Callable[[Callable[..., Any]], Op]:
 
 def bound(row: Op, args: Any, words: Any) -> dict[str, Any]:
     """The arguments of a call by their names, defaults included; torch's errors for others."""
-    arguments = row.schema.arguments
-    places = sum(not a.keyword_only for a in arguments)
+    places, template, numbers = parameters(row)
     if len(args) > places:
         raise TypeError(
             f"{row.public}() takes {places} positional argument{'s' * (places > 1)} but "
             f"{len(args)} were given"
         )
-    given = {a.name: a.default for a in arguments if a.default is not REQUIRED}
-    given |= dict(zip([a.name for a in arguments], args, strict=False))
-    given |= words
-    given = {a.name: given[a.name] for a in arguments if a.name in given}
-    missing = [a.name for a in arguments if a.name not in given]
+    given = {**template, **dict(zip(template, args, strict=False)), **words}
+    missing = [name for name, value in given.items() if value is REQUIRED]
     if missing:
         raise TypeError(
             f'{row.public}() missing {len(missing)} required positional arguments: "{missing[0]}"'
         )
-    unknown = [name for name in words if name not in {a.name for a in arguments}]
+    unknown = [name for name in words if name not in template]
     if unknown and len(BY_NAME[row.public]) == 1:
         raise TypeError(f"{row.public}() got an unexpected keyword argument '{unknown[0]}'")
     if unknown:
         raise binder.no_overload_error(row.public, BY_NAME[row.public], args, words)
-    error = binder.argument_error(row, [given[a.name] for a in arguments])
+    error = binder.argument_error(row, list(given.values()))
     if error is not None:
         raise error
-    for argument in arguments:
-        value = given[argument.name]
-        if argument.type == "Scalar" and isinstance(value, Tensor):
-            given[argument.name] = value.item()  # type: ignore[attr-defined]
+    for name in numbers:
+        if isinstance(given[name], Tensor):
+            given[name] = given[name].item()
     return given
+
+
+@cache
+def parameters(row: Op) -> tuple[int, dict[str, Any], list[str]]:
+    """How many parameters may be given by position, all with their defaults, and those that are
+    numbers."""
+    arguments = row.schema.arguments
+    numbers = [a.name for a in arguments if a.type == "Scalar" and not a.is_list]
+    places = sum(not a.keyword_only for a in arguments)
+    return places, {a.name: a.default for a in arguments}, numbers
 
 
 @cache
