@@ -95,7 +95,8 @@ def sub(self: Any, other: Any) -> Any:
 @pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor", regular=True, fused=True,
            complex_half=True, dtypes="int float complex",
            public="_rsub", method=False, inplace=False, out=False, label="sub",
-           node="RsubBackward1", refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
+           node="RsubBackward0", number_nodes={"other": "RsubBackward1"},
+           refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
            check=_check_subtraction, backward={
     "self": lambda grad: -grad,
     "other": lambda grad: grad,
@@ -333,7 +334,8 @@ def floor_divide(self: Any, other: Any) -> Any:
 
 
 @pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="remainder_cpu", numbers="both", backward={
+           label="remainder_cpu", numbers="both", node="RemainderBackward1",
+           number_nodes={"other": "RemainderBackward0"}, backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="floor"),
 })  # fmt: skip
@@ -348,7 +350,8 @@ def remainder(self: Any, other: Any) -> Any:
 
 
 @pointwise("fmod.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="fmod_cpu", backward={
+           label="fmod_cpu", node="FmodBackward1",
+           number_nodes={"other": "FmodBackward0"}, backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="trunc"),
 })  # fmt: skip
