@@ -509,7 +509,7 @@ def unpack(node: Node, position: int) -> Any:
     if isinstance(kept, Tensor):
         if version_of(kept) != node.versions[position]:
             raise modified_error(kept, node.versions[position])
-        if cut_off.numbers and modes.grad.enabled:
+        if cut_off.numbers:
             cut_off.check(kept, node.sequence_number)
         return kept
     return kept.unpacked(node)
