@@ -108,15 +108,6 @@ EXPLAINED = (
         detail="uninitialized parameter|UninitializedParameter",
     ),
     Explained(
-        "How many gradients the hook of a node is given, where a number is an operand of `rsub` "
-        "(`0.0 - x`), `xlogy`, `xlog1py`, `zeta`, `remainder`, `fmod`, `copysign`",
-        "those of tensors",
-        "None for the number, too",
-        group="^number of values",
-        case=r"( - |rsub|xlogy|xlog1py|zeta|remainder| % |fmod|copysign).*grad_fn\.register",
-        detail="None",
-    ),
-    Explained(
         "Writes through `detach()` of a view that was made in `no_grad`",
         "an error at `backward`",
         "no error: the view has no history",

@@ -38,13 +38,6 @@ AUTOGRAD = (
         detail="^1 for -1$",
     ),
     Explained(
-        "A hook of a result of `torch._foreach_*` beside `inputs=` with that result",
-        "gradients are taken before the hook: the node of the list is not run",
-        "after it, as those of single operators",
-        group=r"^values \| grad",
-        case=r"_foreach_.*register_hook.*autograd\.grad\(",
-    ),
-    Explained(
         "`kron` whose operand is written to before backward",
         "computes with what was written: a wrong gradient, without a word",
         "an error",
@@ -423,35 +416,10 @@ AUTOGRAD = (
         case=r"( @ |matmul\().*grad_fn\.register",
     ),
     Explained(
-        "A result of `torch._foreach_*` that keeps its gradient (`inputs=`, `retain_grad`), in a "
-        "later pass that asks for another result of the same list",
-        "is sent its gradient again, as the list is one node",
-        "keeps what it has",
-        group="^values",
-        case=r"_foreach_.*(inputs=|retain_grad\().*autograd\.grad\(",
-    ),
-    Explained(
-        "Several errors in a pass that asks for a result of a `torch._foreach_*` list",
-        "that of a node behind the list, which runs as one node",
-        "that the result is not part of the graph",
-        group="^words of an error",
-        case="_foreach_",
-        detail="^.The differentiated Tensor at index \\d+ appears to not have been used",
-    ),
-    Explained(
         "The gradient of the values of `scatter` and `scatter_add` whose index is smaller",
         "is refused",
         "is 0 for those that are not taken",
         group="^(number of values|does not raise RuntimeError)",
         case=r"\.scatter(_add)?_?\(",
-    ),
-    Explained(
-        "Histories of what `torch._foreach_*` gives: what requires grad, what hooks are told, what "
-        "is freed together",
-        "one node for the list",
-        "one for each tensor of it",
-        group=r"^(requires_grad|number of values|None or not|does not raise RuntimeError)|"
-        r"^other value \| note$",
-        case=r"_foreach_(?!.*set_\()",
     ),
 )

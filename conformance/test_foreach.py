@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -88,6 +89,63 @@ def test_gradients(name: str) -> None:
         return found
 
     compare(scenario, rtol=1e-4)
+
+
+NODES = ("()", "(2)", "([2, 0.5])", "(b)", "(s)", "(b, 0.25)", "(b, [0.25, 0.5])", "(b, b)",
+         "(b, c, 2)", "(b, c, [2, 3])", "(b, c, t)", "(b, alpha=2)")  # fmt: skip
+LEARNING = ("abc", "a", "b", "c")
+WITHOUT_GRADIENT = ("_foreach_powsum", "_foreach_zero_", "_foreach_copy_", "_foreach_maximum_",
+                    "_foreach_minimum_")  # fmt: skip
+"""What PyTorch has no gradient for, or for lists alone, and what flambeau has one for."""
+
+
+@pytest.mark.parametrize("name", [*UNARY, *IN_PLACE])
+@pytest.mark.parametrize("whole", [True, False], ids=["all learn", "some learn"])
+def test_nodes(name: str, whole: bool) -> None:
+    """The node of a list: its name, its edges and outputs, what it shows, hooks, freed values."""
+    if name in WITHOUT_GRADIENT:
+        pytest.skip("PyTorch has no gradient, but for one form")
+
+    def scenario(module: Any) -> Any:
+        return [
+            [form, learning, _history(module, name, form, learning, whole)]
+            for form, learning in itertools.product(NODES, LEARNING)
+        ]
+
+    compare(scenario, rtol=1e-4)
+
+
+def _history(module: Any, name: str, form: str, learning: str, whole: bool) -> Any:
+    given = lists(module, learn=False)
+    for key in learning:
+        for tensor in given[key][: None if whole else 1]:
+            tensor.requires_grad_()
+    leaves = [x for key in "abc" for x in given[key] if x.requires_grad]
+    if name.endswith("_"):
+        given |= {key: [x * 1 for x in given[key]] for key in "abc"}
+    call = eval(f"lambda f, a, b, c, s, t: f(a{', ' if form != '()' else ''}{form[1:]}")
+    try:
+        results = call(getattr(module, name), **given)
+    except (TypeError, RuntimeError) as error:
+        return type(error).__name__
+    learned = [result for result in results if result.requires_grad]
+    nodes = list(dict.fromkeys(result.grad_fn for result in learned))
+    seen: list[Any] = [[result.requires_grad, result.output_nr] for result in results]
+    seen += [[node.name(), [[edge and edge.name(), number] for edge, number in node.next_functions]]
+             for node in nodes]  # fmt: skip
+    told: list[Any] = []
+    for node in nodes:
+        node.register_prehook(lambda grads: told.append(["before", list(grads)]))
+        node.register_hook(lambda found, grads: told.append(["after", list(found)]))
+    if any("NotImplemented" in node.name() for node in nodes) or not learned:
+        return seen
+    if name == "_foreach_addcdiv":  # PyTorch's formula is wrong for a list of several
+        return seen
+    for wanted, kept in ((leaves, True), (leaves[-1:], True), (leaves, False), (leaves, False)):
+        total = sum(result.sum() for result in learned[-1:])
+        seen.append(outcome(lambda: list(module.autograd.grad(
+            total, wanted, retain_graph=kept, allow_unused=True))))  # fmt: skip  # noqa: B023
+    return [*seen, told]
 
 
 def test_sums_of_powers_have_no_gradient() -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
@@ -148,8 +149,11 @@ class Task:
         if self.needed is None or node.of_user:
             return tuple(grads)
         wanted = self.needed | self.captures.keys()
-        pairs = zip(node.edges, grads, strict=False)
-        return tuple([part if edge in wanted else None for edge, part in pairs])
+        asked = [edge in wanted for edge in node.edges]
+        for part in node.lists():
+            asked[part] = [any(asked[part])] * len(asked[part])
+        pairs = zip(asked, grads, strict=False)
+        return tuple([grad if asked_for else None for asked_for, grad in pairs])
 
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
@@ -206,6 +210,16 @@ class Running(threading.local):
 
 
 running = Running()
+
+
+@contextmanager
+def asked_for_all() -> Iterator[None]:
+    """Let nodes make the gradients of all their edges meanwhile."""
+    task, running.task = running.task, None
+    try:
+        yield
+    finally:
+        running.task = task
 
 
 def wanted_edges(node: Node) -> tuple[Any, ...]:

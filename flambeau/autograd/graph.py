@@ -11,7 +11,7 @@ import importlib
 import itertools
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from flambeau._core import modes
@@ -116,6 +116,10 @@ class Node:
         """Forget what was saved; a second backward then raises."""
         if self.saved:
             self.saved = None
+
+    def lists(self) -> Iterable[slice]:
+        """The edges of lists of tensors: hooks are told of all of a list if one is asked for."""
+        return ()
 
     def name(self) -> str:
         """The name that users see, such as MulBackward0."""
@@ -319,11 +323,13 @@ class SavedOfView(SavedResult):
 
 
 class SavedPart(SavedResult):
-    """The same for one of several results. `ref`: the tensor, whose own node may have hooks."""
+    """The same for one of several results. `ref`: the tensor, whose own node may have hooks;
+    `source`: what gives the node if it is not the one that has saved it, which is a part of it."""
 
-    __slots__ = ("index", "ref")
+    __slots__ = ("index", "ref", "source")
     index: int
     ref: Any
+    source: Any
 
 
 def save_input(tensor: Tensor) -> Any:
@@ -429,9 +435,9 @@ class Packed:
 
 
 class PackedResult(Packed):
-    """A packed output, which leads to the node that has saved it."""
+    """A packed output, which leads to the node that has saved it, or to `source`."""
 
-    __slots__ = ("index",)
+    __slots__ = ("index", "source")
 
     def __init__(self, data: Any, counter: Counter, index: int, pack: Any, unpack: Any) -> None:
         # What the hook gets, and may return, must not lead to the result: that would be a cycle.
@@ -443,7 +449,7 @@ class PackedResult(Packed):
         self.index = index
 
     def followed(self, found: Tensor, node: Any) -> Tensor:
-        return _with_history(alias_of(found), node, self.index)
+        return _with_history(alias_of(found), getattr(self, "source", lambda: node)(), self.index)
 
 
 class ResultOfClass(PackedResult):
@@ -503,17 +509,19 @@ def unpack(node: Node, position: int) -> Any:
     if isinstance(kept, Tensor):
         if version_of(kept) != node.versions[position]:
             raise modified_error(kept, node.versions[position])
-        if cut_off.numbers and modes.grad.enabled:
+        if cut_off.numbers:
             cut_off.check(kept, node.sequence_number)
         return kept
     return kept.unpacked(node)
 
 
 def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
+    kind = kept.__class__
+    if kind is SavedPart and hasattr(kept, "source"):
+        node = kept.source()
     if kept.counter.count != version:
         made_by = getattr(kept, "of_view", _none)() or node
         check_result(kept, version, short_title(made_by))
-    kind = kept.__class__
     if kind is SavedPart:
         tensor = kept.ref()  # type: ignore[attr-defined]
         itself = tensor is not None and tensor._data is kept.data
@@ -548,7 +556,9 @@ def _with_history(tensor: Tensor, node: Node, index: int) -> Tensor:
 
 def output_node(source: Node, index: int) -> OutputNode:
     """The edge for one of several outputs."""
-    node = OutputNode(source)
+    node: OutputNode = new(OutputNode)
+    node.edges, node.hooks, node.saved = (source,), None, ()
+    node.sequence_number = next_sequence_number()
     node.source, node.index = source, index
     return node
 

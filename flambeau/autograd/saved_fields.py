@@ -28,7 +28,7 @@ from flambeau.autograd.graph import (
     unpack,
 )
 from flambeau.autograd.history import edge_of
-from flambeau.autograd.versions import version_of
+from flambeau.autograd.versions import cut_off, version_of
 
 FREED_BEFORE = (
     "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values "
@@ -215,8 +215,10 @@ def _tensor(node: Node, position: int) -> Tensor | None:
     freed."""
     if node.saved is None and node.versions[position] is None:
         return None
+    kept = node.saved and node.saved[position]
+    if isinstance(kept, Tensor) and id(kept) in cut_off.numbers:
+        return kept  # which formulas are refused
     found: Tensor | None = unpack(node, position)
-    kept = node.saved[position]
     if type(kept) in (SavedResult, SavedOfView) and found is not None:
         found._counter = kept.counter  # so that `_version` tells of writes to the memory
     if found is None or not tools.is_number(found):

@@ -70,7 +70,7 @@ class CutOff:
         self.refs.pop(key, None)
 
     def check(self, tensor: Tensor, number: int) -> None:
-        """Refuse to record what is computed from a tensor that node `number` saved before."""
+        """Refuse formulas a tensor that node `number` saved before."""
         if number < self.numbers.get(id(tensor), 0):
             raise RuntimeError(
                 "Trying to use a saved tensor that has been detached in-place, i.e. with "

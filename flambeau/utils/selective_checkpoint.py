@@ -33,6 +33,10 @@ class CheckpointPolicy(enum.Enum):
     PREFER_CPU_OFFLOAD = 5
 
 
+OF_A_PACKET = (
+    "Please update the OpOverloadPacket to a specific OpOverload.For example, if you have "
+    "`torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
+)
 RECOMPUTED = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUTE)
 
 
@@ -130,10 +134,10 @@ def create_selective_checkpoint_contexts(
     if isinstance(policy, list):
         for operator in policy:
             if not hasattr(operator, "overloadpacket"):
+                hint = OF_A_PACKET if type(operator).__name__ == "OpOverloadPacket" else ""
                 raise ValueError(
                     "Expected op in `op_list` to be an OpOverload but got: "
-                    f"{operator} of type {type(operator)}. An overload is meant, such as "
-                    "`torch.ops.aten.mm.default`."
+                    f"{operator} of type {type(operator)}. {hint}"
                 )
         kept = list(policy)
 

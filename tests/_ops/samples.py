@@ -139,7 +139,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("kthvalue", [[R(2, 3), 2], [R(2, 3), 1, 0, True]]),
     ("sort.stable", [[R(2, 3)], [R(2, 3), 0, True]]),
     ("topk", [[R(2, 4), 2], [R(3, 2), 2, 0, False]]),
-    ("_times_number _over_number", [[R(2, 3), 2.5], [R(), -3]]),
+    ("_times_number _over_number _plus_number _minus_number", [[R(2, 3), 2.5], [R(), -3]]),
     ("_norm", [[R(2, 3), 2], [R(2, 3), 3, [1]], [R(2, 3), 1, [0], True]]),
     ("linalg.vector_norm",
      [[R(2, 3)], [R(2, 3), 3, [1]], [R(2, 3), 1, [0], True], [R(2, 3), float("inf"), [1]]]),

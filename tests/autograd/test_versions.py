@@ -113,3 +113,19 @@ def test_data_of_an_alias_is_memory_of_its_own() -> None:
     assert alias.untyped_storage().nbytes() == 8
     assert alias.storage_offset() == 0
     assert x.untyped_storage().nbytes() == 20
+
+
+def test_detached_after_it_was_saved() -> None:
+    """What `detach_` took the history of is refused to the formulas that saved it before."""
+    first = torch.tensor(1.0, requires_grad=True).clone()
+    result = first.sin()
+    first.detach_()
+    assert result.grad_fn._saved_self is first
+    with pytest.raises(RuntimeError, match="that has been detached in-place"):
+        result.backward()
+    second = torch.tensor(1.0, requires_grad=True)
+    between = second.clone()
+    result = between * 2  # saves nothing of it
+    between.detach_()
+    result.backward()
+    assert second.grad == 2

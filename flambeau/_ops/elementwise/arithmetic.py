@@ -95,7 +95,8 @@ def sub(self: Any, other: Any) -> Any:
 @pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor", regular=True, fused=True,
            complex_half=True, dtypes="int float complex",
            public="_rsub", method=False, inplace=False, out=False, label="sub",
-           node="RsubBackward1", refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
+           node="RsubBackward0", number_nodes={"other": "RsubBackward1"},
+           refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
            check=_check_subtraction, backward={
     "self": lambda grad: -grad,
     "other": lambda grad: grad,
@@ -283,11 +284,26 @@ def div_floor(self: Any, other: Any) -> Any:
     return E.floor_division(self, other)
 
 
-# Products and quotients by numbers inside of composites, of which a history keeps the number only.
+# Sums, products and quotients with numbers inside of composites and of operators over lists: a
+# history keeps nothing but the number.
+
+
+@composite("_plus_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
+           inplace=True, node="AddBackward1", backward={"self": lambda grad: grad})  # fmt: skip
+def plus_number(input: Tensor, number: Any) -> Any:
+    """`input + number`."""
+    return input + number
+
+
+@composite("_minus_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
+           inplace=True, node="SubBackward1", backward={"self": lambda grad: grad})  # fmt: skip
+def minus_number(input: Tensor, number: Any) -> Any:
+    """`input - number`."""
+    return input - number
 
 
 @composite("_times_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
-           node="MulBackward1", backward={
+           inplace=True, node="MulBackward1", backward={
     "self": lambda grad, other: grad * other.conjugate(),
 })  # fmt: skip
 def times_number(input: Tensor, number: Any) -> Any:
@@ -296,7 +312,7 @@ def times_number(input: Tensor, number: Any) -> Any:
 
 
 @composite("_over_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
-           node="DivBackward1", backward={
+           inplace=True, node="DivBackward1", backward={
     "self": lambda grad, other: grad / other.conjugate(),
 })  # fmt: skip
 def over_number(input: Tensor, number: Any) -> Any:
@@ -318,7 +334,8 @@ def floor_divide(self: Any, other: Any) -> Any:
 
 
 @pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="remainder_cpu", numbers="both", backward={
+           label="remainder_cpu", numbers="both", node="RemainderBackward1",
+           number_nodes={"other": "RemainderBackward0"}, backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="floor"),
 })  # fmt: skip
@@ -333,7 +350,8 @@ def remainder(self: Any, other: Any) -> Any:
 
 
 @pointwise("fmod.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="fmod_cpu", backward={
+           label="fmod_cpu", node="FmodBackward1",
+           number_nodes={"other": "FmodBackward0"}, backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="trunc"),
 })  # fmt: skip

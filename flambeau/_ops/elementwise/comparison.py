@@ -19,6 +19,8 @@ FLAT = {"self": zero_like, "other": zero_like}
     complex_half=True,
     promote="bool",
     backward_inplace=FLAT,
+    node_inplace="EqBackward1",
+    number_nodes={"other": "EqBackward0"},
 )
 def eq(self: Any, other: Any) -> Any:
     """Whether elements are equal.
@@ -36,6 +38,8 @@ def eq(self: Any, other: Any) -> Any:
     complex_half=True,
     promote="bool",
     backward_inplace=FLAT,
+    node_inplace="NeBackward1",
+    number_nodes={"other": "NeBackward0"},
 )
 def ne(self: Any, other: Any) -> Any:
     """Whether elements differ.
@@ -54,6 +58,8 @@ def ne(self: Any, other: Any) -> Any:
     label="lt_cpu",
     dtypes="bool int float",
     backward_inplace=FLAT,
+    node_inplace="LtBackward1",
+    number_nodes={"other": "LtBackward0"},
 )
 def lt(self: Any, other: Any) -> Any:
     """Whether elements are less.
@@ -72,6 +78,8 @@ def lt(self: Any, other: Any) -> Any:
     label="le_cpu",
     dtypes="bool int float",
     backward_inplace=FLAT,
+    node_inplace="LeBackward1",
+    number_nodes={"other": "LeBackward0"},
 )
 def le(self: Any, other: Any) -> Any:
     """Whether elements are less or equal.
@@ -90,6 +98,8 @@ def le(self: Any, other: Any) -> Any:
     label="gt_cpu",
     dtypes="bool int float",
     backward_inplace=FLAT,
+    node_inplace="GtBackward1",
+    number_nodes={"other": "GtBackward0"},
 )
 def gt(self: Any, other: Any) -> Any:
     """Whether elements are greater.
@@ -108,6 +118,8 @@ def gt(self: Any, other: Any) -> Any:
     label="ge_cpu",
     dtypes="bool int float",
     backward_inplace=FLAT,
+    node_inplace="GeBackward1",
+    number_nodes={"other": "GeBackward0"},
 )
 def ge(self: Any, other: Any) -> Any:
     """Whether elements are greater or equal.

@@ -388,7 +388,8 @@ def _copysign_grad(grad: Any, self: Any, result: Any) -> Any:
 
 
 @pointwise("copysign.Tensor(Tensor self, Tensor other) -> Tensor", promote="float",
-           dtypes="bool int float", label="copysign_cpu", backward={
+           dtypes="bool int float", label="copysign_cpu",
+           number_nodes={"other": "CopysignBackward1"}, backward={
     "self": _copysign_grad,
     "other": lambda grad: ops.zeros_like(grad),
 })  # fmt: skip

@@ -550,7 +550,8 @@ _XLOGY: dict[Any, Any] = {
 
 
 @pointwise("xlogy.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", order=0,
-           dtypes="bool int float", numbers="both", label="xlogy_cpu", backward=_XLOGY)  # fmt: skip
+           dtypes="bool int float", numbers="both", label="xlogy_cpu", backward=_XLOGY,
+           number_nodes={"self": "XlogyBackward1", "other": "XlogyBackward2"})  # fmt: skip
 def xlogy(self: Any, other: Any) -> Any:
     """`input * log(other)`, and 0 where `input` is 0.
 
@@ -563,7 +564,9 @@ def xlogy(self: Any, other: Any) -> Any:
 
 @pointwise("special_xlog1py(Tensor self, Tensor other) -> Tensor", promote="float",
            dtypes="bool int float", numbers="both", label="xlog1py_cpu", inplace=False,
-           namespace="special", public="xlog1py", node="SpecialXlog1PyBackward0", backward={
+           namespace="special", public="xlog1py", node="SpecialXlog1PyBackward0",
+           number_nodes={"self": "SpecialXlog1PyBackward1", "other": "SpecialXlog1PyBackward2"},
+           backward={
     "self": lambda grad, self, other: ops.where(
         ops.logical_and(self == 0, other <= -1), 0.0, ops.special.xlog1py(grad, other)),
     "other": lambda grad, self, other: grad * self / (other + 1),

@@ -148,7 +148,8 @@ def tanh_slope(self: Any) -> Any:
 
 
 @pointwise("asinh(Tensor self) -> Tensor",
-           sparse_entries="distinct", label="asinh_cpu", promote="float", backward={
+           sparse_entries="distinct", label="asinh_cpu", promote="float",
+           node_inplace="AsinhBackward1", backward={
     "self": lambda grad, self: grad * conj(ops.rsqrt(self * self + 1)),
 })  # fmt: skip
 def asinh(self: Any) -> Any:
@@ -167,7 +168,8 @@ def _acosh_slope(x: Any) -> Any:
     return ops.rsqrt(x * x - 1)
 
 
-@pointwise("acosh(Tensor self) -> Tensor", label="acosh_cpu", promote="float", backward={
+@pointwise("acosh(Tensor self) -> Tensor", label="acosh_cpu", promote="float",
+           node_inplace="AcoshBackward1", backward={
     "self": lambda grad, self: grad * conj(_acosh_slope(self)),
 })  # fmt: skip
 def acosh(self: Any) -> Any:
@@ -181,7 +183,8 @@ def acosh(self: Any) -> Any:
 
 
 @pointwise("atanh(Tensor self) -> Tensor",
-           sparse_entries="distinct", label="atanh_cpu", promote="float", backward={
+           sparse_entries="distinct", label="atanh_cpu", promote="float",
+           node_inplace="AtanhBackward1", backward={
     "self": lambda grad, self: grad / conj(1 - self * self),
 })  # fmt: skip
 def atanh(self: Any) -> Any:

@@ -37,6 +37,9 @@ def shape_of(size: Any, name: str = "zeros") -> tuple[int, ...]:
         shape = tuple(map(index, sizes))
     except TypeError:
         raise _size_error(sizes, name) from None
+    if shape and shape[0] <= 1 and isinstance(sizes[0], (bool, np.bool_)):
+        found = "not bool" if sizes is size else "but found element of type bool at pos 0"
+        raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, {found}")
     if shape and min(shape) < 0:
         if name == "zeros":
             raise RuntimeError("zeros: Dimension size must be non-negative.")

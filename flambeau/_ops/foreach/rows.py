@@ -8,8 +8,10 @@ write to the tensors and give back the list that they got.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from flambeau._ops.foreach.history import Calls, learns, title, together
 from flambeau._ops.foreach.lists import (
     check_alike,
     check_filled,
@@ -18,14 +20,17 @@ from flambeau._ops.foreach.lists import (
     unpacked,
 )
 from flambeau._ops.table import binder
-from flambeau._ops.table.namespace import get
-from flambeau._ops.table.op import BY_NAME, Op, composite
+from flambeau._ops.table.elementwise_path import make_inplace
+from flambeau._ops.table.namespace import get, get_inplace
+from flambeau._ops.table.op import BY_NAME, REGISTRY, Op, composite
+from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.schema import REQUIRED
-from flambeau._ops.table.unformulated import recorded
+from flambeau._ops.table.unformulated import WRITING_LISTS, recorded, stop
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.grad_mode import no_grad
+from flambeau.autograd.history import check_inplace
 
-Arguments = tuple[Any, ...]
-Each = Callable[[Any], list[tuple[Arguments, dict[str, Any]]]]
+Each = Callable[[Any], Calls]
 """From the arguments of a call to those for each single tensor."""
 
 UNARY = (
@@ -36,26 +41,41 @@ BINARY = "add sub mul div clamp_max clamp_min maximum minimum"
 WITH_ALPHA = ("add", "sub")
 WITH_TENSOR = ("add", "mul", "div")
 TERNARY = "addcdiv addcmul"
+WITH_NUMBER = {
+    "add": "_plus_number", "sub": "_minus_number", "mul": "_times_number", "div": "_over_number",
+}  # fmt: skip
+"""What writes where a history is kept, which has nothing but the number."""
 SINGLE = {"maximum": "clamp_min", "minimum": "clamp_max"}
 """What takes a number where the operator for single tensors does not."""
 
 
-def declare(name: str, overload: str, parameters: str, each: Each, single: str = "") -> None:
+def declare(name: str, overload: str, parameters: str, each: Each, single: str = "",
+            derived: bool = True) -> None:  # fmt: skip
     """The row `_foreach_<name>` of an overload and the one in place.
 
     `each`: of the arguments, by names, the arguments for the single tensors; `single`: the operator
-    for these, if it has another name.
+    for these, if it has another name; `derived`: whether there is a gradient.
     """
     of_one = single or name
     dotted = f".{overload}" if overload else ""
+    named = title(name, overload)
 
     def apart(*args: Any, **words: Any) -> Any:
-        function = get(of_one)
-        return tuple([function(*own, **more) for own, more in each(bound(row, args, words))])
+        given = bound(row, args, words)
+        if derived:
+            return together(named, get(of_one), list(given.values()), each(given))
+        with no_grad():
+            results = tuple([get(of_one)(*own, **more) for own, more in each(given)])
+        return recorded(results, [one for v in given.values() for one in tensors_in([v])],
+                        f"_foreach_{name}")  # fmt: skip
 
     def in_place(*args: Any, **words: Any) -> Any:
         given = bound(writing, args, words)
-        function = WRITERS.get(of_one) or getattr(Tensor, f"{of_one}_")
+        if not derived and learns(list(given.values())):
+            return write_without_formula(given, writer(of_one), each(given), f"_foreach_{name}_")
+        function = writer(of_one)
+        if name in WITH_NUMBER and overload in ("Scalar", "ScalarList") and learns([given["self"]]):
+            function = get_inplace(WITH_NUMBER[name])
         for own, more in each(given):
             function(*own, **more)
         return given["self"]
@@ -63,14 +83,28 @@ def declare(name: str, overload: str, parameters: str, each: Each, single: str =
     apart.__name__, in_place.__name__ = f"_foreach_{name}", f"_foreach_{name}_"
     apart.__doc__ = f"`{of_one}` of each tensor of a list."
     in_place.__doc__ = f"`{of_one}_` of each tensor of a list."
-    # a list without elements is taken for one of numbers
-    order = int(overload == "List")
+    # a list without elements is taken for one of numbers; a tensor without dims for a factor, but
+    # for a number that is added
+    order = int(overload == "List" or (overload == "Scalar" and name in ("mul", "div")))
     row = composite(f"_foreach_{name}{dotted}({parameters}) -> Tensor[]", method=False,
                     order=order)(apart)  # fmt: skip
     written = parameters.replace("Tensor[] self", "Tensor(a!)[] self")
     if written != parameters:
         writing = composite(f"_foreach_{name}_{dotted}({written}) -> Tensor[]", method=False,
                             order=order)(in_place)  # fmt: skip
+
+
+def write_without_formula(given: Any, function: Callable[..., Any], calls: Calls, name: str) -> Any:
+    """Write to the tensors of a list; a backward pass that gets to them raises."""
+    for tensor in given["self"]:
+        check_inplace(tensor, recorded=True)
+    with no_grad():
+        for own, more in calls:
+            function(*own, **more)
+    others = [one for key, value in given.items() if key != "self" for one in tensors_in([value])]
+    for tensor in given["self"]:
+        stop(tensor, [tensor, *others], name, WRITING_LISTS)
+    return given["self"]
 
 
 def listed(schema: str) -> Callable[[Callable[..., Any]], Op]:
@@ -90,38 +124,49 @@ def listed(schema: str) -> Callable[[Callable[..., Any]], Op]:
 
 def bound(row: Op, args: Any, words: Any) -> dict[str, Any]:
     """The arguments of a call by their names, defaults included; torch's errors for others."""
-    arguments = row.schema.arguments
-    places = sum(not a.keyword_only for a in arguments)
+    places, template, numbers = parameters(row)
     if len(args) > places:
         raise TypeError(
             f"{row.public}() takes {places} positional argument{'s' * (places > 1)} but "
             f"{len(args)} were given"
         )
-    given = {a.name: a.default for a in arguments if a.default is not REQUIRED}
-    given |= dict(zip([a.name for a in arguments], args, strict=False))
-    given |= words
-    missing = [a.name for a in arguments if a.name not in given]
+    given = {**template, **dict(zip(template, args, strict=False)), **words}
+    missing = [name for name, value in given.items() if value is REQUIRED]
     if missing:
         raise TypeError(
             f'{row.public}() missing {len(missing)} required positional arguments: "{missing[0]}"'
         )
-    unknown = [name for name in words if name not in {a.name for a in arguments}]
+    unknown = [name for name in words if name not in template]
     if unknown and len(BY_NAME[row.public]) == 1:
         raise TypeError(f"{row.public}() got an unexpected keyword argument '{unknown[0]}'")
     if unknown:
         raise binder.no_overload_error(row.public, BY_NAME[row.public], args, words)
-    error = binder.argument_error(row, [given[a.name] for a in arguments])
+    error = binder.argument_error(row, list(given.values()))
     if error is not None:
         raise error
+    for name in numbers:
+        if isinstance(given[name], Tensor):
+            given[name] = given[name].item()
     return given
 
 
-WRITERS: dict[str, Callable[..., Any]] = {
-    name: lambda target, other, name=name: target.copy_(get(name)(target.clone(), other))
-    for name in ("maximum", "minimum")
-}
-"""What writes to a tensor where the operator for single tensors has no form in place; its gradient
-asks for the values before."""
+@cache
+def parameters(row: Op) -> tuple[int, dict[str, Any], list[str]]:
+    """How many parameters may be given by position, all with their defaults, and those that are
+    numbers."""
+    arguments = row.schema.arguments
+    numbers = [a.name for a in arguments if a.type == "Scalar" and not a.is_list]
+    places = sum(not a.keyword_only for a in arguments)
+    return places, {a.name: a.default for a in arguments}, numbers
+
+
+@cache
+def writer(name: str) -> Callable[..., Any]:
+    """What writes to a tensor the result of an operator for single tensors."""
+    if name in ("maximum", "minimum"):  # which have no form in place that users could call
+        get(name)
+        return make_inplace(REGISTRY[name])
+    return getattr(Tensor, f"{name}_")  # type: ignore[no-any-return]
 
 
 # ---- arguments for single tensors
@@ -252,7 +297,8 @@ for _name in TERNARY.split():
     _lists = "Tensor[] self, Tensor[] tensor1, Tensor[] tensor2"
     declare(_name, "Scalar", f"{_lists}, Scalar value=1", products(same_factor))
     declare(_name, "ScalarList", f"{_lists}, Scalar[] scalars", products(listed_factors))
-    declare(_name, "Tensor", f"{_lists}, Tensor scalars", products(packed_factors))
+    declare(_name, "Tensor", f"{_lists}, Tensor scalars", products(packed_factors),
+            derived=False)  # fmt: skip
 
 declare("lerp", "List", "Tensor[] self, Tensor[] tensors1, Tensor[] weights",
         between(weight_tensors))  # fmt: skip
@@ -272,8 +318,8 @@ def matrix_products(self: Any, mat2: Any) -> Any:
     check_filled(self)
     if len(self) != len(mat2):
         raise RuntimeError("_foreach_mm: self and mat2 must have the same number of tensors")
-    function = get("mm")
-    return tuple([function(*pair) for pair in zip(self, mat2, strict=True)])
+    calls: Calls = [(pair, {}) for pair in zip(self, mat2, strict=True)]
+    return together(title("mm", ""), get("mm"), [self, mat2], calls)
 
 
 @listed("_foreach_max(Tensor[] self) -> Tensor[]")
@@ -285,8 +331,7 @@ def largest(self: Any) -> Any:
             "_foreach_max cannot compute the maximum of an empty tensor; max over zero elements is "
             "undefined."
         )
-    function = get("max")
-    return tuple([function(tensor) for tensor in self])
+    return together(title("max", ""), get("max"), [self], [((tensor,), {}) for tensor in self])
 
 
 @listed("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]")
@@ -300,8 +345,8 @@ def norms(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
             "_foreach_norm cannot compute the infinity norm on an empty tensor because the "
             "operation does not have an identity"
         )
-    function = get("linalg.vector_norm")
-    return tuple([function(tensor, ord, dtype=dtype) for tensor in self])
+    calls: Calls = [((tensor, ord), {"dtype": dtype}) for tensor in self]
+    return together(title("norm", "Scalar"), get("linalg.vector_norm"), [self, ord], calls)
 
 
 @listed("_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]")
@@ -324,8 +369,8 @@ def sums_of_powers(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
 def copies(self: Any, *, memory_format: Any = None) -> Any:
     """A copy of each tensor."""
     check_filled(self)
-    function = get("clone")
-    return tuple([function(tensor, memory_format=memory_format) for tensor in self])
+    calls: Calls = [((tensor,), {"memory_format": memory_format}) for tensor in self]
+    return together(title("clone", ""), get("clone"), [self], calls)
 
 
 @listed("_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]")

@@ -211,6 +211,7 @@ _primitive("zeta")
     inplace=False,
     label="zeta_cpu",
     node="SpecialZetaBackward0",
+    number_nodes={"self": "SpecialZetaBackward1", "other": "SpecialZetaBackward2"},
     backward={
         "self": underived("zeta"),
         "other": lambda grad, self, other: grad * -self * ops.special.zeta(self + 1, other),

@@ -97,6 +97,8 @@ def fits(argument: Argument, value: Any) -> bool:
         return argument.optional or argument.default is None
     if argument.is_list:
         return _fits_list(argument, value)
+    if argument.type == "int" and argument.name.startswith("dim"):
+        return is_integer(value)
     return _fits_one(argument.type, value)
 
 
@@ -310,7 +312,8 @@ def _wrong_element(argument: Argument, value: Any) -> tuple[int, Any] | None:
     if not argument.is_list or not isinstance(value, (list, tuple)):
         return None
     for position, item in enumerate(value):
-        if not _fits_one(argument.type, item):
+        later = position > 0 and argument.type == "int" and isinstance(item, bool)
+        if not later and not _fits_one(argument.type, item):
             return position, item
     return None
 

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+import numpy as np
+
+from flambeau._tensor.tensor import Tensor
+
 
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dim from 0 to ndim - 1; 0-dim tensors count as having one dim."""
+    if dim.__class__ is not int:
+        dim = plain_dim(dim)
     length = ndim or 1
     if -length <= dim < length:
         return dim + length if dim < 0 else dim
@@ -16,6 +22,19 @@ def wrap_dim(dim: int, ndim: int) -> int:
         f"Dimension out of range (expected to be in range of [{-length}, {length - 1}], "
         f"but got {dim})"
     )
+
+
+def plain_dim(dim: Any) -> int:
+    """A dim that is no plain int: NumPy's, or that of a tensor without dims. TypeError for others,
+    truth values and arrays among them."""
+    if isinstance(dim, Tensor):
+        data = dim._data
+        if data.ndim or data.dtype.kind not in "iu":
+            raise TypeError(f"dim has to be an int, not {dim!r}")
+        return int(data.item())
+    if isinstance(dim, (bool, np.bool_, np.ndarray)):
+        raise TypeError(f"dim has to be an int, not {dim!r}")
+    return index(dim)
 
 
 def size_at(data: Any, dim: int) -> int:
@@ -46,6 +65,8 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
         raise TypeError(f"dims have to be ints, not {dims!r}")
     if isinstance(dims, int) or not isinstance(dims, (tuple, list, Sequence)):
         dims = (dims,)
+    if isinstance(dims[0], (bool, np.bool_)):  # the others are taken for what they are worth
+        raise TypeError(f"dims have to be ints, not {dims!r}")
     wrapped = tuple([wrap_dim(index(dim), ndim) for dim in dims])
     for dim in wrapped:
         if wrapped.count(dim) > 1:

@@ -541,14 +541,17 @@ def number_in(tensor: Any) -> Any:
 
 
 def plain_integer(value: Any) -> Any:
-    """NumPy's integers as Python's, which don't wrap around; anything else as it is."""
+    """NumPy's integers as Python's, which don't wrap around; anything else as it is, but for truth
+    values, which are no integers."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"not an integer: {value}")
     return int(value) if isinstance(value, np.integer) else value
 
 
 def repeated(value: Any, length: int) -> Any:
     """A list of numbers from one number, which may be NumPy's or a tensor's; lists as they are."""
     if isinstance(value, (int, float, np.integer)):
-        return (plain_integer(value),) * length
+        return (value if value.__class__ is float else plain_integer(value),) * length
     if isinstance(value, Tensor) and binder.is_integer(value):
         return (int(value.item()),) * length
     return value

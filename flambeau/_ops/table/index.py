@@ -69,8 +69,9 @@ is_signed is_storage is_tensor isclose numel result_type typename
     "cuda.table": "",
     "cuda.transfer": "",
     "elementwise.arithmetic": """
-_div_floor _div_trunc _over_number _rsub _times_number add div divide floor_divide fmod mul
-multiply neg negative positive reciprocal remainder rsub square sub subtract true_divide
+_div_floor _div_trunc _minus_number _over_number _plus_number _rsub _times_number add div divide
+floor_divide fmod mul multiply neg negative positive reciprocal remainder rsub square sub subtract
+true_divide
 """,
     "elementwise.bounds": """
 _beside _clamp_both _clamp_both_tensors _clamp_high _clamp_high_tensor _clamp_low

@@ -40,18 +40,15 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
     if found is not None:
         return found
     if len(SCALARS) >= SCALAR_LIMIT:
-        SCALARS.clear()
+        kind.forget_numbers(SCALARS)
     result = wrap(np.array(value, numpy_dtype))
-    result._inference = False  # made in inference mode, it is still used outside
-    SCALARS[key] = result
+    SCALARS[key] = kind.shared_number(result)
     return result
 
 
 def is_number(tensor: Tensor) -> bool:
     """Whether a tensor is one of those for numbers, which are shared: no hook may get them."""
-    if tensor._data.ndim:
-        return False
-    return any(tensor is one for shared in (SCALARS, kind.NUMBERS) for one in shared.values())
+    return kind.SHARED.get(id(tensor)) is tensor
 
 
 def number_behind(value: Any) -> Any:

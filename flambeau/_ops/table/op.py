@@ -88,6 +88,9 @@ class Further:
     builtin: bool = False
     # Whether PyTorch's function of `torch` is no operator but a program, of `torch.functional`.
     program: bool = False
+    # What PyTorch calls the nodes of its form with a number for a parameter: these have no edge for
+    # it, where those of its other numbers, which become tensors, have one that leads nowhere.
+    number_nodes: dict[str, str] = {}  # noqa: RUF012
     # What the optimiser of scripts asks:
     fused: bool = False  # whether kernels of several operators may hold it
     regular: bool = False  # whether its slope is finite where its operands are: see `is_regular`
@@ -261,6 +264,14 @@ class Op(Further):
             return self
         op = copy.copy(self)
         op.backward = self.backward_inplace
+        return op
+
+    def beside_number(self, name: str) -> Op:
+        """The row as calls are recorded that give a number for a parameter."""
+        op = copy.copy(self)
+        op.node = op.node_inplace = self.number_nodes[name]
+        op.backward = {key: f for key, f in (self.backward or {}).items() if key != name}
+        op.number_nodes = {}
         return op
 
     @property

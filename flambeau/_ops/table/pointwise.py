@@ -477,6 +477,22 @@ def as_tensors(op: Op, values: list[Any], element: dt.dtype) -> list[Any]:
 NUMBERS: dict[Any, Tensor] = {}
 """What formulas get of numbers: (number as text, its class, dtype) -> 0-dim tensor."""
 MOST_NUMBERS = 4096
+SHARED: dict[int, Tensor] = {}
+"""All 0-dim tensors that stand for numbers, by their `id`."""
+
+
+def shared_number(tensor: Tensor) -> Tensor:
+    """A tensor that stands for a number from now on."""
+    tensor._inference = False  # made in inference mode, it is still used outside
+    SHARED[id(tensor)] = tensor
+    return tensor
+
+
+def forget_numbers(table: dict[Any, Tensor]) -> None:
+    """Empty a table of numbers."""
+    for tensor in table.values():
+        SHARED.pop(id(tensor), None)
+    table.clear()
 
 
 def _shared_number(value: Any, numpy_dtype: Any) -> Tensor:
@@ -484,7 +500,6 @@ def _shared_number(value: Any, numpy_dtype: Any) -> Tensor:
     found = NUMBERS.get(key)
     if found is None:
         if len(NUMBERS) >= MOST_NUMBERS:
-            NUMBERS.clear()
-        found = NUMBERS[key] = wrap(number_array(value, numpy_dtype))
-        found._inference = False  # made in inference mode, it is still used outside
+            forget_numbers(NUMBERS)
+        found = NUMBERS[key] = shared_number(wrap(number_array(value, numpy_dtype)))
     return found

@@ -42,6 +42,13 @@ class RowNode(Node):
     """A node made from a row: besides tensors it keeps plain values and the inputs' metadata."""
 
     __slots__ = ("metas", "values")
+    operands: tuple[int, ...] = ()
+    """The places of the parameters that its edges belong to."""
+    listed: tuple[tuple[int, int], ...] = ()
+    """Where the edges of lists begin, and how many edges follow them."""
+
+    def lists(self) -> list[slice]:
+        return [slice(start, len(self.edges) - after) for start, after in self.listed]
 
 
 class SparingNode(RowNode):
@@ -179,9 +186,22 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
         "Node": made, "WholeNode": _of_all_dims(made, op.node_whole),
         "any": _any_edge, "meta": _meta,
         "link_outputs": _link_outputs, "link_list": _link_list, "integers_error": _integers_error,
-        "constant_error": _constant_error,
+        "constant_error": _constant_error, "is_number": tools.is_number,
+        **{f"beside_{name}": _beside(op, name, inplace) for name in op.number_nodes},
     }  # fmt: skip
     return compile_function(f"record {op.full_name}", _record_text(plan, inplace), scope, "record")
+
+
+def _beside(op: Op, name: str, inplace: bool) -> Callable[..., None]:
+    """What records calls with a number for a parameter, made when there is one."""
+    made: list[Callable[..., None]] = []
+
+    def record(*values: Any) -> None:
+        if not made:
+            made.append(build(op.beside_number(name), inplace=inplace))
+        made[0](*values)
+
+    return record
 
 
 def compile_function(title: str, text: str, scope: dict[str, Any], name: str) -> Any:
@@ -227,6 +247,9 @@ def _version(name: str) -> str:
 def _record_text(plan: Plan, inplace: bool) -> str:
     parameters = [argument.name for argument in plan.op.schema.arguments]
     lines = [f"def record({', '.join([*parameters, *plan.results])}):"]
+    handed = ", ".join([*parameters, *plan.results])
+    for name in plan.op.number_nodes:
+        lines += [f"    if is_number({name}):", f"        return beside_{name}({handed})"]
     for name, function in plan.op.constants.items():
         lines += [f"    if {name} is not None and {name}._requires_grad:",
                   f"        raise constant_error({function!r}, {name!r})"]  # fmt: skip
@@ -387,10 +410,13 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     )
     title = plan.op.node_inplace if inplace and plan.op.node_inplace else plan.op.node
     lists = {name for name, argument in plan.arguments.items() if argument.is_list}
+    places = list(plan.arguments)
     kind = SparingNode if plan.may_save_nothing() else RowNode
     return type(title, (kind,), {
         "__slots__": (), "apply": apply, "title": title, "outputs": outputs,
         "composed": plan.op.composed, "facts": plan.op.saved_facts,
+        "listed": _listed(plan),
+        "operands": tuple([places.index(argument.name) for argument in plan.targets]),
         "shown": None if inplace or plan.lists else _shown(plan),
         **({"public": plan.op.public_node} if plan.op.public_node else {}),
         **fields(list(plan.saved), lists, plan.values, plan.types, plan.op.saved_facts,
@@ -467,6 +493,12 @@ def _slots(plan: Plan) -> dict[str, str]:
         slots[argument.name] = str(count)
         count += 1
     return slots
+
+
+def _listed(plan: Plan) -> tuple[tuple[int, int], ...]:
+    """Where the edges of a parameter that is a list begin, and how many follow."""
+    count = len(plan.targets)
+    return tuple([(at, count - at - 1) for at, a in enumerate(plan.targets) if a.is_list])
 
 
 def _formula_lines(plan: Plan, formula: Formula, position: int,

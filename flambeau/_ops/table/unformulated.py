@@ -15,6 +15,8 @@ from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
 
 FALLBACK = "derivative for aten::{name} is not implemented"
 """What torch says of operators that it has no formula for."""
+WRITING_LISTS = "derivative for {name} is not implemented"
+"""The same of those that write to all tensors of a list."""
 DECLARED = "the derivative for '{name}' is not implemented."
 """What torch says where a formula would be, and why it is not."""
 
@@ -62,11 +64,11 @@ def recorded(results: Any, inputs: Any, name: str, title: str = "") -> Any:
     return results
 
 
-def _error(name: str, declared: bool = False) -> tuple[type[Exception], str]:
+def _error(name: str, declared: bool = False, words: str = FALLBACK) -> tuple[type[Exception], str]:
     """What a backward pass raises that gets to an operator without a formula."""
     if declared:
         return NotImplementedError, DECLARED.format(name=name)
-    return RuntimeError, FALLBACK.format(name=name)
+    return RuntimeError, words.format(name=name)
 
 
 def _attach(made: type[NotDerived], results: Any, inputs: Any,
@@ -84,11 +86,13 @@ def _attach(made: type[NotDerived], results: Any, inputs: Any,
             result._node, result._requires_grad = output_node(node, index), True
 
 
-def stop(target: Any, inputs: Any, name: str) -> None:
+def stop(target: Any, inputs: Any, name: str, words: str = FALLBACK) -> None:
     """Give a tensor that has been written to a history without formula, if an input has one."""
-    edges = [edge for edge in map(edge_of, tensors_in(inputs)) if edge is not None]
-    if edges and target._data.dtype.kind in "fcVW":
-        rebase(target, titled(NotDerived.title)(edges, _error(name)))
+    edges = list(map(edge_of, tensors_in(inputs)))
+    if words == FALLBACK:  # whose nodes have no other edges in torch
+        edges = [edge for edge in edges if edge is not None]
+    if any(edge is not None for edge in edges) and target._data.dtype.kind in "fcVW":
+        rebase(target, titled(NotDerived.title)(edges, _error(name, words=words)))
 
 
 def recorder(op: Op, *, inplace: bool) -> Callable[..., None]:

@@ -11,7 +11,7 @@ import numpy as np
 from flambeau._core.dtype import as_dtype, from_numpy_dtype
 from flambeau._core.dtype import dtype as Dtype
 from flambeau._ops.table.bits import is_unwatched, of_memory
-from flambeau._ops.table.dims import infer_size, wrap_dim
+from flambeau._ops.table.dims import infer_size, plain_dim, wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite, view
 from flambeau._ops.views import geometry
@@ -92,6 +92,8 @@ def transpose(data: np.ndarray, dim0: int, dim1: int) -> np.ndarray:
     >>> torch.swapaxes(torch.ones(2, 3), 0, 1).shape
     torch.Size([3, 2])
     """
+    if dim0.__class__ is not int or dim1.__class__ is not int:
+        dim0, dim1 = plain_dim(dim0), plain_dim(dim1)
     try:
         return data.swapaxes(dim0, dim1)
     except ValueError:  # of which NumPy's AxisError is one
