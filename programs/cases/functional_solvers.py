@@ -69,7 +69,8 @@ for method in ("rk45", "rk23", "rk4", "rk38", "euler"):
 low, high = torch.tensor(-1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
 area = quad(lambda x, a: torch.exp(-(x**2) * a.square().sum()), low, high, params=(a,), n=30)
 print("area", area.item(), slopes(area, a, low, high))
-infinite = quad(lambda x, a: torch.exp(-(x**2)) * a.sum(), -float("inf"), float("inf"), params=(a,))
+far = torch.full((), torch.inf, requires_grad=True)
+infinite = quad(lambda x, a: torch.exp(-(x**2)) * a.sum(), -far, far, params=(a,))
 print("infinite", infinite.item())
 torch.manual_seed(2)
 mean = mcquad(lambda x, a: (a * x).sum(), lambda x, w: -(x**2).sum() * w.abs().sum(),
@@ -82,7 +83,7 @@ for method in ("cspline", "linear"):
     print("between", method, f(torch.tensor([0.3, 1.7])).tolist())
 for method in ("cspline", "trapz", "simpson"):
     print("samples", method, SQuad(grid, method=method).cumsum(torch.sin(grid)).tolist())
-jacobian = jac(equation, (torch.zeros(3, 1), a, b), idxs=0)
+jacobian = jac(equation, (torch.zeros(3, 1, requires_grad=True), a, b), idxs=0)
 print("jacobian", jacobian.fullmatrix().flatten().tolist(), jacobian.mv(torch.ones(3)).tolist())
-curvature = hess(bowl, (torch.ones(3, 1), a, b), idxs=0)
+curvature = hess(bowl, (torch.ones(3, 1, requires_grad=True), a, b), idxs=0)
 print("hessian", curvature.fullmatrix().diagonal().tolist())
