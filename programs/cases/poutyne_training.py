@@ -1,5 +1,6 @@
 """poutyne: training by fit, metrics, callbacks, checkpoints, experiments."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -74,7 +75,8 @@ with tempfile.TemporaryDirectory() as folder:
     second.load_weights(best)
     print("loaded", second.evaluate_generator(valid, verbose=False)[0])
     set_seeds(6)
-    run = Path(folder) / "run"
+    os.chdir(folder)  # paths are printed
+    run = Path("run")
     bundle = ModelBundle.from_network(str(run), network(), optimizer="adam", task="classif")
     bundle.train_data(x[:60], y[:60], validation_data=(x[60:], y[60:]), epochs=2, verbose=False)
     print("files", sorted(path.name for path in run.iterdir()))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import flambeau.utils
 from flambeau import cli, hook
 from flambeau._commands import names
 from flambeau._commands.used_names import names_in
@@ -77,6 +78,6 @@ def test_a_module_that_needs_another_distribution_is_there(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     for name in ("flambeau.utils.tensorboard", "torch.utils.tensorboard"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.delattr("flambeau.utils.tensorboard", raising=False)
+    monkeypatch.delitem(vars(flambeau.utils), "tensorboard", raising=False)
     assert names.is_there("torch.utils.tensorboard.SummaryWriter")
     assert not names.is_there("torch.utils.nothing.SummaryWriter")
