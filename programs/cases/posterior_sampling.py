@@ -1,4 +1,7 @@
-"""azula: denoisers, samplers and guidance of diffusion models, and covariances."""
+"""azula: denoisers, samplers and guidance of diffusion models, and covariances.
+
+In double precision: guidance divides by variances near zero.
+"""
 
 import torch
 from azula import guidance
@@ -34,6 +37,7 @@ class Backbone(nn.Module):
         return self.layers(torch.cat([x, t[..., None].expand(*x.shape[:-1], 1)], -1))
 
 
+torch.set_default_dtype(torch.float64)
 data = torch.randn(64, 5, generator=torch.Generator().manual_seed(0)).cumsum(1)
 for kind in (KarrasDenoiser, SimpleDenoiser):
     for schedule in (VPSchedule(), CosineSchedule(), VESchedule(0.01, 10.0)):
