@@ -25,7 +25,7 @@ MODULES = frozenset((
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
     "profiler", "storage", "quasirandom", "__future__", "futures", "multiprocessing",
     "distributed", "fx", "hub", "compiler", "library", "_dynamo", "_tensor_str", "_utils",
-    "onnx", "ao",
+    "onnx", "ao", "package",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 

@@ -31,7 +31,7 @@ LAYERS = [
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
-        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx",
+        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx", "package",
     },
     {"_subclasses"},
     {

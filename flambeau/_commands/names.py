@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from flambeau import hook
 from flambeau._commands.common import Refused, make_parser, plural, run
@@ -84,10 +85,21 @@ def is_there(dotted: str) -> bool:
     for part in dotted.split(".")[1:]:
         path = f"{path}.{part}"
         try:
-            found = getattr(found, part)
-        except AttributeError:
-            try:
-                found = importlib.import_module(path)
-            except ImportError:
-                return False
+            found = _part(found, part, path)
+        except ModuleNotFoundError as error:
+            # The module is there, and needs a distribution that is not: nobody can tell its names.
+            return not _is_ours(error.name)
+        except ImportError:
+            return False
     return True
+
+
+def _part(found: Any, part: str, path: str) -> Any:
+    try:
+        return getattr(found, part)
+    except AttributeError:
+        return importlib.import_module(path)
+
+
+def _is_ours(module: str | None) -> bool:
+    return (module or "torch").partition(".")[0] in ("torch", "flambeau")

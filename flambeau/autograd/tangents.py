@@ -37,10 +37,12 @@ class Transform:
 class Level:
     """One direction. A tensor keeps its tangents by level, and forgets them when it ends.
 
-    With `is_recorded`, what happens to tangents is recorded in `no_grad`, too.
+    With `is_recorded`, what happens to tangents is recorded in `no_grad`, too. `is_transform` says
+    that it is one use of `torch.func.jvp`.
     """
 
     is_recorded = False
+    is_transform = False
 
     def __init__(self) -> None:
         self.holders: list[weakref.ref[Tensor]] = []

@@ -52,6 +52,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     for what, given in (("primals", values), ("tangents", directions)):
         _check_given(what, given)
     level = new_level()
+    level.is_transform = True
     try:
         duals = [_dual(level, x, t) for x, t in zip(values, directions, strict=True)]
         output = func(*tree_unflatten(duals, form))
@@ -228,6 +229,7 @@ def _outcome(func: Callable[..., Any], leaves: Sequence[Any], form: Any,
     """The values of a function's results, their tangents or None, and their structure."""
     tangents = iter(unknown)
     level = new_level()
+    level.is_transform = True
     level.is_recorded = True
     try:
         given = [_dual(level, v, next(tangents)) if isinstance(v, Tensor) else v for v in leaves]

@@ -34,6 +34,7 @@ class Backwards(Transform):
 
     def __enter__(self) -> Backwards:
         self.is_open = True
+        self.depth = len(modes.stacks.levels)  # how many uses of `vmap` and `jvp` it is inside of
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -70,19 +71,30 @@ class Backwards(Transform):
 
     def _leads_outside(self, value: Any) -> bool:
         """Whether history leads to a leaf that somebody waits for outside of this transform."""
-        seen, waiting = set(), [value if value._node is None else value._node]
-        while waiting:
-            at = waiting.pop()
-            if at is None or id(at) in seen:
-                continue
-            seen.add(id(at))
-            if isinstance(at, Tensor):
-                made_by = at._stands_for
-                if made_by is None or (made_by is not self and made_by.is_open):
-                    return True
-                continue
+        makers = (leaf._stands_for for leaf in leaves_of(value))
+        return any(made_by is None or (made_by is not self and made_by.is_open)
+                   for made_by in makers)  # fmt: skip
+
+
+def leaves_of(value: Any) -> Iterator[Any]:
+    """The leaves that a tensor's history leads to; itself, if it has none.
+
+    >>> import flambeau as torch
+    >>> from flambeau.func.reverse import leaves_of
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> [leaf is x for leaf in leaves_of(2 * x + x)]
+    [True]
+    """
+    seen, waiting = set(), [value if value._node is None else value._node]
+    while waiting:
+        at = waiting.pop()
+        if at is None or id(at) in seen:
+            continue
+        seen.add(id(at))
+        if isinstance(at, Tensor):
+            yield at
+        else:
             waiting += [getattr(edge, "node", edge) for edge in at.edges]
-        return False
 
 
 # ---- which arguments

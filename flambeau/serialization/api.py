@@ -71,13 +71,13 @@ def save(
     """
     pickler = pickler_class(pickle_module)
     if not _use_new_zipfile_serialization:
-        with _open_sink(f) as sink:
+        with open_sink(f) as sink:
             save_legacy(obj, sink, pickle_protocol, pickler)
         return
     # The pickle comes first: nothing is opened for an object that cannot be saved.
     content, storages = pickle_tensors(obj, pickle_protocol, pickler)
-    with _open_sink(f) as sink:
-        _write_archive(sink, _folder_name(f), content, storages, not _disable_byteorder_record)
+    with open_sink(f) as sink:
+        _write_archive(sink, folder_name(f), content, storages, not _disable_byteorder_record)
 
 
 def _write_archive(
@@ -114,7 +114,7 @@ def _is_path(f: Any) -> bool:
     return isinstance(f, str | os.PathLike)
 
 
-def _folder_name(f: Any) -> str:
+def folder_name(f: Any) -> str:
     """The folder inside the archive: the file's name without its suffix, where it is a path."""
     stem = Path(f).stem if _is_path(f) else "archive"
     is_plain = stem.isascii() and stem.isprintable() and not set(stem) & set(":\\")
@@ -122,7 +122,8 @@ def _folder_name(f: Any) -> str:
 
 
 @contextmanager
-def _open_sink(f: Any) -> Iterator[Any]:
+def open_sink(f: Any) -> Iterator[Any]:
+    """Where a file is written: `f` itself, or what replaces the file at the path `f` at the end."""
     if not _is_path(f):
         if not hasattr(f, "write"):
             raise AttributeError(

@@ -38,7 +38,7 @@ class PyTorchFileReader:
         if not isinstance(file, str | os.PathLike):
             file.tell()
         try:
-            self._reader = ArchiveReader(bytes_of(file))
+            self.archive = ArchiveReader(bytes_of(file))
         except OSError as error:
             raise RuntimeError(
                 f"open file failed because of errno {error.errno} on fopen: {error.strerror}, "
@@ -47,23 +47,23 @@ class PyTorchFileReader:
 
     def get_all_records(self) -> list[str]:
         """The names of all records, in the order of the archive."""
-        return self._reader.names()
+        return self.archive.names()
 
     def has_record(self, name: str) -> bool:
         """Whether there is a record of this name."""
-        return self._reader.has(name)
+        return self.archive.has(name)
 
     def get_record(self, name: str) -> bytes:
         """The bytes of a record. Raises RuntimeError: there is none of this name."""
-        return self._reader.read(name)
+        return self.archive.read(name)
 
     def get_record_size(self, name: str) -> int:
         """The number of bytes of a record."""
-        return self._reader.size(name)
+        return self.archive.size(name)
 
     def get_record_offset(self, name: str) -> int:
         """Where the bytes of a record begin in the file."""
-        return self._reader.offset(name)
+        return self.archive.offset(name)
 
     def get_storage_from_record(self, name: str, numel: int, dtype: dt.dtype) -> Tensor:
         """An empty tensor over the bytes of a record, to be asked for its storage.
@@ -71,7 +71,7 @@ class PyTorchFileReader:
         Raises:
             RuntimeError: the record has less bytes than `numel` elements of `dtype`.
         """
-        content = self._reader.view(name)
+        content = self.archive.view(name)
         wanted = numel * dtype.itemsize
         if len(content) < wanted:
             raise RuntimeError(f"the record {name} has {len(content)} bytes, and not {wanted}")
@@ -81,4 +81,4 @@ class PyTorchFileReader:
     def serialization_id(self) -> str:
         """Digits that name what the archive holds; "" where it has none."""
         name = ".data/serialization_id"
-        return self._reader.read(name).decode() if self._reader.has(name) else ""
+        return self.archive.read(name).decode() if self.archive.has(name) else ""

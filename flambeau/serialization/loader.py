@@ -53,7 +53,7 @@ def load_archive(
             else "torch.load received a TorchScript archive: use torch.jit.load instead."
         )
     with Workers(0 if mapped is not None else len(reader.data)) as workers:
-        foreign = _byte_order(reader) != sys.byteorder
+        foreign = byte_order(reader) != sys.byteorder
         storages = ArchiveStorages(reader, restore, foreign=foreign, workers=workers, mapped=mapped)
         content = reader.view("data.pkl")
         if pickle_module is not None:
@@ -107,7 +107,8 @@ def _load_tar(
     return load_tar(data, read, restore)
 
 
-def _byte_order(reader: ArchiveReader) -> str:
+def byte_order(reader: ArchiveReader) -> str:
+    """The order of bytes in an archive: "little" or "big"."""
     if not reader.has("byteorder"):
         return ASSUMED_ORDERS[file_options.load.endianness]
     recorded = reader.read("byteorder")
@@ -155,13 +156,15 @@ def _unpickle(
     pickle_module: Any, stream: io.BytesIO, storages: Callable[..., Any], arguments: dict[str, Any]
 ) -> Any:
     """Ordinary unpickling, with torch's names led to ours."""
-    unpickler = _unpickler_class(pickle_module.Unpickler)(stream, **arguments)
+    unpickler = unpickler_class(pickle_module.Unpickler)(stream, **arguments)
     unpickler.storages = storages
     return unpickler.load()
 
 
 @cache
-def _unpickler_class(base: Any) -> Any:
+def unpickler_class(base: Any) -> Any:
+    """An unpickler that finds torch's names here, and asks its `storages` for storages."""
+
     class Unpickler(base):  # type: ignore[misc]
         storages: Callable[..., Any]
 

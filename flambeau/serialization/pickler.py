@@ -48,10 +48,10 @@ def integer(value: int) -> bytes:
 class SavedStorages:
     """The storages of one file, each under its key, in the order of their first mention."""
 
-    def __init__(self, make_key: Callable[[int], str] = str) -> None:
+    def __init__(self, make_key: Callable[[int], Any] = str) -> None:
         self.make_key = make_key
-        self.keys: dict[Any, str] = {}
-        self.by_key: dict[str, StorageReference] = {}
+        self.keys: dict[Any, Any] = {}
+        self.by_key: dict[Any, StorageReference] = {}
 
     def identity(self, reference: StorageReference) -> tuple[Any, ...]:
         """The persistent id. RuntimeError if the bytes are saved under two element types."""

@@ -142,9 +142,11 @@ class ArchiveStorages:
         workers: Workers,
         mapped: Any = None,
         folder: str = "data",
+        suffix: str = "",
     ) -> None:
         self.reader = reader
         self.folder = folder
+        self.suffix = suffix
         self.restore = restore
         self.foreign = foreign
         self.mapped = mapped
@@ -179,7 +181,7 @@ class ArchiveStorages:
         return LoadedStorage(memory, dtype, foreign=foreign)
 
     def _load(self, identity: StorageIdentity) -> LoadedStorage:
-        name = f"{self.folder}/{identity.key}"
+        name = f"{self.folder}/{identity.key}{self.suffix}"
         available = self.reader.size(name)
         slack = available - identity.nbytes
         # A buffer whose length is no multiple of the element size keeps its last bytes.

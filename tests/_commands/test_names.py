@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from flambeau import cli
+import flambeau.utils
+from flambeau import cli, hook
+from flambeau._commands import names
 from flambeau._commands.used_names import names_in
 
 SOURCE = """
@@ -25,8 +28,6 @@ def f(x: T) -> nn.Module:
 
 @pytest.fixture(autouse=True)
 def _without_hook():
-    from flambeau import hook
-
     yield
     hook.uninstall()
 
@@ -70,3 +71,13 @@ def test_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.C
     ]
     assert cli.main(["doctor", "sound_pack", "broken_pack"]) == 1
     assert "broken_pack: does not import: AttributeError" in capfd.readouterr().out
+
+
+def test_a_module_that_needs_another_distribution_is_there(monkeypatch: pytest.MonkeyPatch):
+    hook.install()
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    for name in ("flambeau.utils.tensorboard", "torch.utils.tensorboard"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.delitem(vars(flambeau.utils), "tensorboard", raising=False)
+    assert names.is_there("torch.utils.tensorboard.SummaryWriter")
+    assert not names.is_there("torch.utils.nothing.SummaryWriter")

@@ -53,6 +53,36 @@ def _sizes(offs: Any, length: int, groups: int | None) -> list[int]:
 
 
 @composite(
+    "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None,"
+    " ScalarType? out_dtype=None) -> Tensor",
+    method=False,
+)
+def _grouped_mm(
+    self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None
+) -> Any:
+    """One matrix product per group, as `torch.nn.functional.grouped_mm` describes them.
+
+    >>> import flambeau as torch
+    >>> torch._grouped_mm(torch.ones(2, 4, 8), torch.ones(2, 8, 4)).shape
+    torch.Size([2, 4, 4])
+    """
+    _check_grouped(self, mat2, offs, bias, out_dtype)
+    if offs is None:
+        return self.matmul(mat2)
+    if self.dim() == 2 and mat2.dim() == 2:
+        sizes = _sizes(offs, self.size(1), None)
+        pairs = zip(self.split(sizes, 1)[:-1], mat2.split(sizes, 0)[:-1], strict=True)
+        return ops.stack([left.matmul(right) for left, right in pairs])
+    if self.dim() == 2:
+        *parts, rest = self.split(_sizes(offs, self.size(0), mat2.size(0)), 0)
+        done = [left.matmul(right) for left, right in zip(parts, mat2, strict=True)]
+        return ops.cat([*done, ops.new_zeros(self, (rest.size(0), mat2.size(-1)))], 0)
+    *parts, rest = mat2.split(_sizes(offs, mat2.size(1), self.size(0)), 1)
+    done = [left.matmul(right) for left, right in zip(self, parts, strict=True)]
+    return ops.cat([*done, ops.new_zeros(mat2, (self.size(1), rest.size(1)))], 1)
+
+
+@composite(
     "grouped_mm(Tensor mat_a, Tensor mat_b, *, Tensor? offs=None, Tensor? bias=None,"
     " ScalarType? out_dtype=None) -> Tensor",
     namespace="nn.functional",
@@ -77,17 +107,4 @@ def grouped_mm(
     >>> torch.nn.functional.grouped_mm(a, b, offs=torch.tensor([1, 4], dtype=torch.int32)).shape
     torch.Size([4, 8])
     """
-    _check_grouped(mat_a, mat_b, offs, bias, out_dtype)
-    if offs is None:
-        return mat_a.matmul(mat_b)
-    if mat_a.dim() == 2 and mat_b.dim() == 2:
-        sizes = _sizes(offs, mat_a.size(1), None)
-        pairs = zip(mat_a.split(sizes, 1)[:-1], mat_b.split(sizes, 0)[:-1], strict=True)
-        return ops.stack([left.matmul(right) for left, right in pairs])
-    if mat_a.dim() == 2:
-        *parts, rest = mat_a.split(_sizes(offs, mat_a.size(0), mat_b.size(0)), 0)
-        done = [left.matmul(right) for left, right in zip(parts, mat_b, strict=True)]
-        return ops.cat([*done, ops.new_zeros(mat_a, (rest.size(0), mat_b.size(-1)))], 0)
-    *parts, rest = mat_b.split(_sizes(offs, mat_b.size(1), mat_a.size(0)), 1)
-    done = [left.matmul(right) for left, right in zip(mat_a, parts, strict=True)]
-    return ops.cat([*done, ops.new_zeros(mat_b, (mat_a.size(1), rest.size(1)))], 1)
+    return ops._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)

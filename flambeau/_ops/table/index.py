@@ -258,7 +258,7 @@ _matmul_outer chain_matmul cross ger inner kron linalg.cross linalg.matrix_exp l
 linalg.multi_dot linalg.vecdot matrix_exp matrix_power outer tensordot
 """,
     "products.einsum": "einsum",
-    "products.grouped": "nn.functional.grouped_mm",
+    "products.grouped": "_grouped_mm nn.functional.grouped_mm",
     "products.integers": "_int_mm",
     "products.linear": """
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward

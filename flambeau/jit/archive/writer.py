@@ -17,7 +17,7 @@ from flambeau.jit.ir.values import type_of
 from flambeau.jit.modules.functions import ScriptFunction
 from flambeau.jit.modules.script_module import RecursiveScriptModule, ScriptModule
 from flambeau.jit.printing.archive_text import ArchiveCode
-from flambeau.serialization.api import _folder_name, _open_sink, _write_storages
+from flambeau.serialization.api import _write_storages, folder_name, open_sink
 from flambeau.serialization.archive_writer import ArchiveWriter
 from flambeau.serialization.pickler import SavedStorages
 
@@ -77,8 +77,8 @@ def write_module(module: ScriptModule, f: Any, extra_files: dict[str, Any]) -> N
     constants_type = T.TupleType(tuple(map(type_of, values)))
     constants = ValuePickler(constant_storages, name_of).dump(values, constants_type)
     version = upgraders.version_needed(_graphs(code))
-    with _open_sink(f) as sink:
-        writer = ArchiveWriter(sink, _folder_name(f))
+    with open_sink(f) as sink:
+        writer = ArchiveWriter(sink, folder_name(f))
         for name, content in extra_files.items():
             raw = content.encode() if isinstance(content, str) else bytes(content)
             writer.write(f"extra/{name}", raw)
