@@ -60,7 +60,7 @@ LIMITS: dict[str, int] = {
     "gemm halves": 4096,
     "gemv": 200_000,  # OpenBLAS is as fast: see _ops/products/gemv.py
     "attention": 65536,
-    "sum of ranks": 1 << 18,  # from there on the caches count
+    "sum of ranks": 1 << 16,  # of a round
     "copy past caches": 1 << 18,  # bytes
 }
 """Kind of work -> elements (or multiply-adds) from which on its kernel is faster than NumPy."""

@@ -15,7 +15,7 @@ from flambeau._runtime.cpu import address
 
 VECTORS = 4
 """So many registers are read of each process in one step."""
-STREAMED = 1 << 22
+STREAMED = 1 << 25
 """Results of so many bytes go past the caches, where what is on its way has to stay."""
 SUMMED = frozenset(
     "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()

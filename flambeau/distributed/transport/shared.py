@@ -27,10 +27,9 @@ from flambeau.distributed.transport.call import (
 from flambeau.distributed.transport.inbox import Inbox
 from flambeau.distributed.transport.segment import LINE, PAGE
 
-SLOT, SMALLEST, ROOM = 1 << 24, 1 << 20, 1 << 26
-"""Bytes of a slot at most and at least, and of those of all processes that are used at a time. A
-round costs more than what is saved where its slots stay in a cache: processes that share cores wait
-for their turns, and find nothing in the caches that they left there (benchmarks/distributed.py)."""
+SLOT, SMALLEST, ROOM = 1 << 21, 1 << 19, 1 << 22
+"""Bytes of a slot at most and at least, and of those of all processes that are used at a time: they
+stay in a cache that the processes share, and rounds are few (benchmarks/distributed.py)."""
 SPINS = 500
 """How often a process looks before it sleeps, 30 us: not where it has threads that compute, or
 where others need its core. It does not give way meanwhile: on a machine with much to do it would be
