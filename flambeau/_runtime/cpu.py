@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import mmap
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -164,10 +165,30 @@ def _halves(values: Any, numpy_dtype: Any) -> np.ndarray:
 
 def write(target: np.ndarray, source: np.ndarray) -> None:
     """Overwrite an array with values that are broadcast and converted, likewise."""
-    if target.dtype.__class__ is HALF and source.dtype is not target.dtype:
+    if source.dtype is target.dtype:
+        put(target, source)
+    elif target.dtype.__class__ is HALF:
         _write_halves(target, source)
     else:
         np.copyto(target, source, casting="unsafe")
+
+
+NEAR, SHORT = 64, 1 << 14
+"""The C library copies by an instruction that takes ten times as long where the target lies so few
+bytes behind the source, but for whole pages (benchmarks/RESULTS.md, "Copies"). Looking for that is
+worth its time from so many bytes on."""
+WORDS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
+def put(target: np.ndarray, source: np.ndarray) -> None:
+    """Overwrite an array with another's values, of the same type; shapes are broadcast."""
+    if target.nbytes >= SHORT and target.__class__ is source.__class__ is np.ndarray:
+        distance = (address(target) - address(source)) % mmap.PAGESIZE
+        if 0 < distance < NEAR and target.itemsize in WORDS:
+            word = WORDS[target.itemsize]
+            np.positive(source.view(word), out=target.view(word))
+            return
+    np.copyto(target, source)
 
 
 @quietly

@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau._compiler.types import NAMES, OF_NUMPY, f32
 from flambeau._runtime import choice
-from flambeau._runtime.cpu import address
+from flambeau._runtime.cpu import address, put
 
 VECTORS = 4
 """So many registers are read of each process in one step."""
@@ -62,7 +62,7 @@ def sum_into(values: Sequence[np.ndarray], out: np.ndarray, also: np.ndarray | N
     return True
 
 
-def copy(source: np.ndarray, out: np.ndarray, streamed: bool) -> None:
+def copy(source: np.ndarray, out: np.ndarray, streamed: bool = False) -> None:
     """Copy bytes, past the caches if it is asked for and there is a kernel."""
     if streamed and choice.compiled("copy past caches", out.size):
         from flambeau._runtime.launch import kernel
@@ -76,4 +76,4 @@ def copy(source: np.ndarray, out: np.ndarray, streamed: bool) -> None:
         else:
             run(source, out, _skipped(out, width), out.size)
             return
-    out[:] = source
+    put(out, source)

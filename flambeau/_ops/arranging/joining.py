@@ -23,6 +23,7 @@ from flambeau._ops.table.outputs import JOINED
 from flambeau._ops.views.basic import view_
 from flambeau._ops.views.geometry import view_strides
 from flambeau._ops.views.strided import renamed
+from flambeau._runtime import cpu
 from flambeau._runtime.cpu import element_strides, empty_strided
 from flambeau._tensor.tensor import Tensor
 
@@ -148,13 +149,14 @@ def cat(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     """
     if not arrays:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    if len(arrays) * arrays[0].size < LARGE and _are_plain(arrays):
+    largest = max(arrays[0].nbytes, arrays[-1].nbytes)
+    if len(arrays) * largest < SMALL and _are_plain(arrays):
         try:
             return np.concatenate(arrays, dim)
         except (ValueError, TypeError):
             pass  # shapes or dims that do not fit: torch's errors below
     result, joined, dim = _place_for_cat(arrays, dim)
-    if result.size >= LARGE:
+    if result.nbytes >= SMALL and len(joined) <= MANY:
         start = 0
         for part in joined:
             stop = start + part.shape[dim]
@@ -165,8 +167,8 @@ def cat(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     return result
 
 
-LARGE = 1 << 22
-"""Elements from which on all threads copy."""
+SMALL, MANY = 1 << 15, 64
+"""Bytes up to which, and arrays from which on, NumPy joins all at once."""
 
 
 def _are_plain(arrays: Sequence[np.ndarray]) -> bool:
@@ -293,7 +295,8 @@ def stack(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     if one_type and len(arrays) <= FEW and (dim == ndim or ndim <= 3):  # noqa: PLR2004
         result = np.empty((*first[:dim], len(arrays), *first[dim:]), numpy_dtype)
         for position, array in enumerate(arrays):
-            result[(FULL,) * dim + (position,)] = array
+            place: Any = *(FULL,) * dim, position, ...
+            cpu.put(result[place], array)
         return result
     if dim == ndim:
         arrays = [array[..., None] for array in arrays]

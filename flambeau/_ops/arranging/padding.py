@@ -17,6 +17,7 @@ from flambeau._ops.launching.memory_formats import is_suggested_last
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.scalars import checked_number
+from flambeau._runtime import cpu
 from flambeau._runtime.cpu import element_strides, empty_strided
 from flambeau._tensor.tensor import wrap
 
@@ -46,7 +47,7 @@ def constant_pad_nd(data: np.ndarray, pad: Sequence[int], value: Any) -> np.ndar
         return copy_in_format(data[source], data.dtype, None)
     result = _memory_for(data, shape)
     result.fill(checked_number(value, data.dtype))
-    result[target] = data[source]
+    cpu.put(result[target], data[source])
     return result
 
 

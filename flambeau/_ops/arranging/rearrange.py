@@ -19,6 +19,7 @@ from flambeau._ops.table.dispatch import named_sizes, size_list
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import BY_NAME, UNKNOWN, alias, composite, kernel
 from flambeau._ops.table.outputs import EXACT
+from flambeau._runtime import cpu
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
 from flambeau._tensor import meta
 from flambeau._tensor.meta import Meta
@@ -98,7 +99,7 @@ def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.nda
     else:
         target = result
     for source, place in _moved_blocks(data.shape, shifts, dims):
-        target[place] = data[source]
+        cpu.put(target[place], data[source])
     if result.ndim in (4, 5) and target is result and _rolls_pixels(data, shifts, dims):
         return _filled(channels_last_strides(data.shape), result)
     return result

@@ -87,9 +87,10 @@ def assign(target: np.ndarray, source: np.ndarray) -> None:
     """Write values, converted as torch does: complex drops its imaginary part."""
     if target.size >= LIMIT and copies.convert(target, source):
         return
-    if source.dtype != target.dtype:
-        source = _steps(source.dtype, target.dtype).taken(source)
-    np.copyto(target, source, casting="unsafe")
+    if source.dtype == target.dtype:
+        cpu.put(target, source)
+        return
+    np.copyto(target, _steps(source.dtype, target.dtype).taken(source), casting="unsafe")
 
 
 class Steps(NamedTuple):

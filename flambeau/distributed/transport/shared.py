@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flambeau._runtime.cpu import address
+from flambeau.distributed.passes import copy
 from flambeau.distributed.transport import futex
 from flambeau.distributed.transport.call import (
     LABEL,
@@ -116,7 +117,7 @@ class SharedExchange(Exchange):
     def _put(self, data: np.ndarray | None, start: int, step: int, at: int) -> None:
         if data is not None:
             piece = data[start : start + step]
-            self._slots[self._round & 1, self._rank][at : at + piece.size] = piece
+            copy(piece, self._slots[self._round & 1, self._rank, at : at + piece.size])
 
     def _pieces(self, call: Call, sink: Sink, start: int, step: int,
                 of_itself: bool = False) -> Pieces:  # fmt: skip
