@@ -14,7 +14,8 @@ import pytest
 
 pytest.importorskip("llvmlite")  # the trampoline is code that it makes
 
-from flambeau._runtime import trampoline
+from flambeau._runtime import choice, trampoline
+from flambeau._runtime.launch import WATCHED, Kernel
 from tests.random_seeds import generator
 
 ENTRY = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -137,3 +138,24 @@ def test_nothing_is_left_behind() -> None:
     for _ in range(1000):
         call(x, number, real)
     assert [sys.getrefcount(value) for value in (x, number, real)] == before
+
+
+@pytest.mark.skipif(WATCHED or choice.ENGINE == "numpy", reason="small loops go another way")
+def test_long_loops_let_other_threads_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is over in some microseconds keeps the interpreter to itself."""
+    import flambeau as torch
+
+    kept: list[str] = []
+    once = Kernel.once
+    monkeypatch.setattr(Kernel, "once", lambda self, *given: (kept.append(self.name),
+                                                               once(self, *given)))  # fmt: skip
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for size, short in ((1 << 12, True), (1 << 20, False)):
+            x = torch.ones(size)
+            kept.clear()
+            torch.addcmul(x, x, x)
+            assert bool(kept) is short
+    finally:
+        torch.set_num_threads(threads)

@@ -174,11 +174,12 @@ def make_plan(fusion: Fusion, arrays: Sequence[np.ndarray], outs: Any) -> Plan |
     loop = Loop(fusion.title, fusion.results, fusion.names, fusion.compute, inputs, outputs,
                 nest.is_flat, stream)  # fmt: skip
     kernel, made = fusion.kernel(loop)
-    tasks = _tasks(prod(shape), moved, made.cost)
+    estimate = 0.015 * moved + 0.04 * made.cost * prod(shape)
+    tasks = _tasks(prod(shape), estimate)
     rest = nest.arguments(tasks, made.tiled, stream)
     align = made.width * dtypes[0].itemsize if stream else 0
     words = None
-    if tasks == 1 and not align and not launch.WATCHED:
+    if tasks == 1 and estimate < 2 * TASK and not align and not launch.WATCHED:
         words = tuple([address(word) if word is nest.table else word for word in rest])
     pointers = tuple(used) if len(used) < len(arrays) else None
     is_plain = words is not None and pointers is None and len(dtypes) == 1
@@ -237,12 +238,11 @@ def _row_major(shape: tuple[int, ...]) -> list[int]:
     return steps[::-1]
 
 
-def _tasks(size: int, moved: int, cost: int) -> int:
-    """How many tasks the work is worth."""
+def _tasks(size: int, estimate: float) -> int:
+    """How many tasks work of so many nanoseconds is worth."""
     if not size:
         return 0
     threads = settings.get_num_threads()
-    estimate = 0.015 * moved + 0.04 * cost * size
     return max(1, min(int(estimate / TASK), TASKS_PER_THREAD * threads)) if threads > 1 else 1
 
 
