@@ -31,12 +31,12 @@ LAYERS = [
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
-        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx", "package",
+        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx",
     },
     {"_subclasses"},
     {
         "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo", "nested",
-        "ao", "distributed",
+        "ao", "distributed", "package",
     },
     {"debug", "library", "_C", "_functorch", "_higher_order_ops", "_jit_internal", "_guards"},
     {

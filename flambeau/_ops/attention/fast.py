@@ -62,7 +62,7 @@ def blocked(mask: Any, kind: int | None) -> Any:
     """Where no attention is paid, as bool that broadcasts to (N, heads, L, L); None for nowhere."""
     if mask is None:
         return None
-    mask = mask if mask.dtype.kind == "b" else mask != 0
+    mask = mask if mask.dtype.name == "bool" else mask != 0
     if kind == PADDING_MASK:
         return mask[:, None, None, :]
     return mask[None, None] if kind == SRC_MASK or mask.ndim == 2 else mask
