@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from flambeau.package.glob_group import GlobGroup, GlobPattern
-
 
 class Directory:
     """A folder or a file of a package; `print` draws the tree.
@@ -57,14 +55,3 @@ class Directory:
             deeper = below + ("    " if is_last else "│   ")
             lines += child._lines(below + ("└── " if is_last else "├── "), deeper)
         return lines
-
-
-def _create_directory_from_file_list(
-    filename: str, file_list: list[str], include: GlobPattern = "**", exclude: GlobPattern = ()
-) -> Directory:
-    group = GlobGroup(include, exclude=exclude, separator="/")
-    top = Directory(filename, True)
-    for file in file_list:
-        if group.matches(file):
-            top._add_file(file)
-    return top

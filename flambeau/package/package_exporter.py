@@ -149,7 +149,7 @@ class PackageExporter:
             module_name, source=src, is_package=is_package, provided=True, action=_Action.INTERN
         )
         if dependencies:
-            self._follow(module_name, self._get_dependencies(src, module_name, is_package))
+            self._follow(module_name, self._imports_of(src, module_name, is_package))
 
     def save_module(self, module_name: str, dependencies: bool = True) -> None:
         """Add a module that can be imported here.
@@ -298,7 +298,7 @@ class PackageExporter:
         if source is not None:
             graph.add_node(module_name, source=source)
             if dependencies:
-                found = self._get_dependencies(source, module_name, is_package)
+                found = self._imports_of(source, module_name, is_package)
                 self._follow(module_name, found)
             return
         file = getattr(module, "__file__", None)
@@ -317,22 +317,23 @@ class PackageExporter:
         lines = linecache.getlines(file, module.__dict__)
         return "".join(lines) if lines or Path(file).is_file() else None
 
-    def _get_dependencies(self, src: str, module_name: str, is_package: bool) -> list[str]:
+    def _imports_of(self, source: str, module_name: str, is_package: bool) -> list[str]:
+        """The modules that a module imports, each once; none of one that cannot be read, which is
+        noted."""
         package = module_name if is_package else module_name.rpartition(".")[0]
         try:
-            pairs = find_files_source_depends_on(src, package)
+            pairs = find_files_source_depends_on(source, package)
         except (SyntaxError, ValueError) as error:
             reason = PackagingErrorReason.DEPENDENCY_RESOLUTION_FAILED
             self.dependency_graph.add_node(module_name, error=reason, error_context=str(error))
             return []
-        found: dict[str, None] = {}
-        for module, name in pairs:
-            inner = None if name is None else f"{module}.{name}"
-            if inner is not None and self._module_exists(inner):
-                found[inner] = None
-            elif self._module_exists(module):
-                found[module] = None
-        return list(found)
+        found = [self._module_behind(*pair) for pair in pairs]
+        return list(dict.fromkeys(filter(None, found)))
+
+    def _module_behind(self, module: str, name: str | None) -> str:
+        """What is imported for a name of a module: a module of that name, or else the module."""
+        asked = [module] if name is None else [f"{module}.{name}", module]
+        return next(filter(self._module_exists, asked), "")
 
     def _module_exists(self, module_name: str) -> bool:
         try:

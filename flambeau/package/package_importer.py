@@ -15,12 +15,9 @@ from typing import IO, Any
 
 from flambeau.package import pickles
 from flambeau.package._mangling import PackageMangler
-from flambeau.package.file_structure_representation import (
-    Directory,
-    _create_directory_from_file_list,
-)
+from flambeau.package.file_structure_representation import Directory
 from flambeau.package.find_file_dependencies import absolute_name
-from flambeau.package.glob_group import GlobPattern
+from flambeau.package.glob_group import GlobGroup, GlobPattern
 from flambeau.package.importer import Importer, import_here
 from flambeau.package.records import Records, open_records
 from flambeau.serialization.locations import restore_function
@@ -97,8 +94,11 @@ class PackageImporter(Importer):
             include: a pattern of paths, or several.
             exclude: those that are left out.
         """
-        names = self.zip_reader.names()
-        return _create_directory_from_file_list(self.filename, names, include, exclude)
+        wanted = GlobGroup(include, exclude=exclude, separator="/")
+        tree = Directory(self.filename, True)
+        for name in filter(wanted.matches, self.zip_reader.names()):
+            tree._add_file(name)
+        return tree
 
     def load_binary(self, package: str, resource: str) -> bytes:
         """The bytes of a file of a package."""
