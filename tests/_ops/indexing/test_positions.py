@@ -184,9 +184,9 @@ def test_a_mask_broadcasts_with_what_it_fills(shape: Any, of_mask: Any, dtype: A
     assert across.is_contiguous()
 
 
-@pytest.mark.parametrize("large", [0, 1 << 22])
-def test_cat_by_all_threads_and_by_one(monkeypatch: Any, large: int) -> None:
-    monkeypatch.setattr(joining, "LARGE", large)
+@pytest.mark.parametrize("small", [0, 1 << 22])
+def test_cat_one_by_one_and_all_at_once(monkeypatch: Any, small: int) -> None:
+    monkeypatch.setattr(joining, "SMALL", small)
     for dim in (0, 1, -1):
         shapes = [(20, 30, 4), (20, 30, 4), (20, 30, 4)]
         shapes[1] = tuple(7 if d == dim % 3 else n for d, n in enumerate(shapes[1]))
