@@ -44,9 +44,7 @@ LAUNCHED: collections.Counter[Any] = collections.Counter()
 def nothing() -> int:
     """The address of a function of C that returns 0."""
     key = engine.key_of((), {}, NOTHING)
-    return engine.loaded(key, ("nothing",), lambda: engine.assemble(NOTHING, engine.PASSES))[
-        "nothing"
-    ]
+    return engine.loaded(key, ("nothing",), lambda: engine.assembled(NOTHING))["nothing"]
 
 
 class NullDriver(fake.FakeDriver):

@@ -34,7 +34,7 @@ from flambeau._compiler.types import f32, f64
 from flambeau._core import settings
 from flambeau._ops.products import tiles
 from flambeau._ops.products.gemm_tiles import aligned
-from flambeau._runtime import engine, processor
+from flambeau._runtime import features, processor
 from flambeau._runtime.launch import kernel
 
 CHAINS = 24
@@ -123,8 +123,8 @@ def peaks(threads: int) -> dict[str, float]:
 def machine() -> str:
     """The processor in a few lines."""
     caches = ", ".join(f"L{n} {size >> 10} KB" for n, size in processor.cache_sizes().items())
-    name, _, features = engine.made_for()
-    wide = sorted(f for f in features if f.startswith(("avx", "amx", "fma", "neon", "sve")))
+    name, _, present = features.made_for()
+    wide = sorted(f for f in present if f.startswith(("avx", "amx", "fma", "neon", "sve")))
     return f"{name}, {settings.get_num_threads()} threads, {caches}\n{' '.join(wide)}"
 
 

@@ -111,28 +111,27 @@ def kernels() -> list[tuple[Any, dict[str, Any]]]:
 
 def compiling() -> None:
     """Stages of compiling: text, LLVM's passes (ours and -O2's), machine code."""
-    from flambeau._runtime import engine
+    from flambeau._runtime import engine, llvm
 
-    llvm = engine.llvm
     print(f"{'kernel':<28}{'lower':>8}{'passes':>8}{'-O2':>8}{'emit':>8}{'link':>8}   ms")
     total = np.zeros(5)
     asked = kernels()
     for native, statics in asked:
-        text = engine.text_of(native, statics, False).text()
-        own = None if native.vectorize else engine.PASSES
+        text = llvm.text_of(native, statics, False).text()
+        own = None if native.vectorize else llvm.PASSES
 
         def passes(how: tuple[str, ...] | None, text: str = text) -> tuple[float, Any]:
-            parsed = llvm.parse_assembly(text)
+            parsed = llvm.binding.parse_assembly(text)
             start = time.perf_counter()
-            engine.optimise(parsed, how)
+            llvm.optimise(parsed, how)
             return time.perf_counter() - start, parsed
 
-        lower = best(lambda: engine.text_of(native, statics, False).text(), 1, 3)  # noqa: B023
+        lower = best(lambda: llvm.text_of(native, statics, False).text(), 1, 3)  # noqa: B023
         ours = min(passes(own)[0] for _ in range(3))
         full = min(passes(None)[0] for _ in range(3))
         parsed = passes(own)[1]
-        emit = best(lambda: engine.target().emit_object(parsed), 1, 3)  # noqa: B023
-        code = engine.target().emit_object(parsed)
+        emit = best(lambda: llvm.target().emit_object(parsed), 1, 3)  # noqa: B023
+        code = llvm.target().emit_object(parsed)
         link = best(lambda: engine._link("benchmark", code, ("entry",)), 1, 3)  # noqa: B023
         row = 1e3 * np.array([lower, ours, full, emit, link])
         total += row

@@ -19,7 +19,7 @@ import numpy as np
 from flambeau._compiler import language
 from flambeau._compiler.native import from_source
 from flambeau._compiler.vector_math import VECTOR_MATH
-from flambeau._runtime import engine
+from flambeau._runtime import features
 from flambeau._runtime.launch import kernel
 
 COUNT = 1 << 15  # in the second cache; a call costs as much as 2,000 elements
@@ -63,7 +63,7 @@ BINARY: dict[str, tuple[float, float, Any, str]] = {
 
 
 def compiled(name: str, type: Any) -> Any:
-    width = engine.vector_bits() // (8 * np.dtype(type).itemsize)
+    width = features.vector_bits() // (8 * np.dtype(type).itemsize)
     element = language.f32 if type is np.float32 else language.f64
     source = ONE if name in UNARY else TWO
     return kernel(source, F=VECTOR_MATH[name], T=element, W=width)

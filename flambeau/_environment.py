@@ -106,13 +106,13 @@ def kernels_for() -> str:
 
     if processor.CHOSEN == processor.NATIVE or not choice.available():
         return "all features of this processor"
-    from ._runtime import engine
+    from ._runtime import features
 
     try:
-        cpu = engine.made_for()[0]
+        cpu = features.made_for()[0]
     except ValueError as error:
         return str(error)
-    return f"{cpu}, {engine.vector_bits()} bits (FLAMBEAU_CPU={processor.CHOSEN})"
+    return f"{cpu}, {features.vector_bits()} bits (FLAMBEAU_CPU={processor.CHOSEN})"
 
 
 def products_by() -> str:

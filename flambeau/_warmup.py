@@ -68,7 +68,7 @@ def into_library(
 
     `program`: a script and its arguments; it is run as `__main__`, with flambeau as torch.
     """
-    from ._runtime import choice, engine, library, machine_code
+    from ._runtime import choice, features, library, machine_code
 
     if choice.ENGINE == "numpy" or choice.FROM_LIBRARY or not choice.available():
         say("There is nothing to compile: kernels need llvmlite, and FLAMBEAU_ENGINE=auto.\n")
@@ -83,7 +83,7 @@ def into_library(
             _run(case, dtype)
     if program:
         _run_program(program)
-    written = library.write(path, engine.made_for())
+    written = library.write(path, features.made_for())
     say(f"{written} kernels, {path.stat().st_size / 2**20:.1f} MB in {path}\n")
     return 0
 

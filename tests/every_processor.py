@@ -80,9 +80,9 @@ def cpus() -> list[str]:
 
     if not choice.available():
         return []
-    from flambeau._runtime import engine
+    from flambeau._runtime import features
 
-    return [processor.NATIVE, *processor.within(engine.host()[2])]
+    return [processor.NATIVE, *processor.within(features.host()[2])]
 
 
 def settings() -> list[Setting]:

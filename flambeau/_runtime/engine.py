@@ -1,7 +1,7 @@
-"""LLVM behind llvmlite: text in, machine code out, loaded into this process.
+"""Kernels in this process: from a library, from the cache on disk, or made by LLVM (`llvm`).
 
-Nothing here is imported before the first kernel is needed. Without llvmlite (`choice.available`)
-only the attempt to use it fails: what may launch kernels can be imported all the same.
+LLVM is loaded when something must be compiled, not before: 0.16 s and 45 MB that a program has no
+use for whose kernels lie in the cache.
 """
 
 from __future__ import annotations
@@ -10,87 +10,14 @@ import contextlib
 import hashlib
 import os
 import sys
-import threading
 from collections.abc import Callable
 from functools import cache as cache_once
 from pathlib import Path
 from typing import Any
 
 from flambeau._compiler import native as compiler
-from flambeau._compiler.module import Module
-from flambeau._runtime import cache, choice, library, machine_code, processor, rooms
+from flambeau._runtime import cache, choice, features, library, machine_code, rooms
 from flambeau._version import __version__
-
-
-class _Absent:
-    """Stands for llvmlite where it is not installed."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise ModuleNotFoundError("No module named 'llvmlite'", name="llvmlite")
-
-
-try:
-    import llvmlite
-    import llvmlite.binding as llvm
-except ModuleNotFoundError as missing:
-    if missing.name != "llvmlite":
-        raise
-    llvmlite = llvm = _Absent()
-    VERSION = 0
-else:
-    VERSION = llvm.llvm_version_info[0]
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-
-DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
-
-
-@cache_once
-def host() -> tuple[str, str, frozenset[str]]:
-    """The processor's name and its features in LLVM's words, and those that it has."""
-    found = llvm.get_host_cpu_features()
-    present = frozenset(name for name, is_there in found.items() if is_there)
-    return llvm.get_host_cpu_name(), found.flatten(), present
-
-
-@cache_once
-def made_for() -> tuple[str, str, frozenset[str]]:
-    """The same of the processor that kernels are made for: this one, what FLAMBEAU_CPU asks, or the
-    library's, where all kernels are from there."""
-    if choice.FROM_LIBRARY:
-        opened = library.opened()
-        if opened is not None:
-            return opened.made_for[:3]
-    return processor.made_for(processor.CHOSEN, *host())
-
-
-@cache_once
-def has(feature: str) -> bool:
-    """Whether kernels may use a feature: "avx512f", "avx512bf16", "neon", "f16c" ..."""
-    return feature in made_for()[2]
-
-
-@cache_once
-def vector_bits() -> int:
-    """The width of a vector register: 512 with AVX-512, 256 with AVX, else 128."""
-    return 512 if has("avx512f") else 256 if has("avx") else 128
-
-
-@cache_once
-def target(level: int = 1) -> Any:
-    """The machine that code is made for. `level`: how hard code is worked on, 0 to 3.
-
-    What runs is as fast at 1 as at 3, and made in two thirds to three quarters of the time.
-    """
-    name, features, _ = made_for()
-    triple = llvm.Target.from_default_triple()
-    return triple.create_target_machine(cpu=name, features=features, opt=level, jit=True)
-
-
-@cache_once
-def linker() -> Any:
-    """What loads machine code into the process."""
-    return llvm.create_lljit_compiler(target())
 
 
 @cache_once
@@ -101,9 +28,11 @@ def fingerprint() -> str:
     one, are written into kernels that never name them. Files count by size and time: reading them
     would take longer than loading a kernel.
     """
-    parts: list[Any] = [__version__, llvmlite.__version__, VERSION, sys.platform, *made_for()[:2]]
+    made_with = (*features.compiler_stamp(), *features.made_for()[:2])
+    parts: list[Any] = [__version__, sys.platform, *made_with]
     folder = Path(compiler.__file__).parent
-    for path in (Path(__file__), *sorted(folder.rglob("*.py"))):
+    maker = Path(__file__).with_name("llvm.py")
+    for path in (maker, *sorted(folder.rglob("*.py"))):
         status = path.stat()
         parts += [os.path.relpath(path, folder), status.st_size, status.st_mtime_ns]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
@@ -119,87 +48,26 @@ def key_of(natives: tuple[Any, ...], statics: dict[str, Any], form: str) -> str:
     return digest.hexdigest()
 
 
-def new_module(checked: bool = False) -> Module:
-    """An empty module for the processor."""
-    halves = has("f16c") or not processor.X86
-    return Module(checked=checked, llvm_version=VERSION, halves=halves, room_key=rooms.kind())
-
-
-def text_of(native: Any, statics: dict[str, Any], checked: bool) -> Module:
-    """The kernel as LLVM IR."""
-    module = new_module(checked)
-    module.entry(native, statics)
-    return module
-
-
-def compile_object(native: Any, statics: dict[str, Any], checked: bool) -> bytes:
-    """The kernel as machine code, in the system's object format."""
-    text = text_of(native, statics, checked).text()
-    if "loops" in DEBUG:
-        sys.stderr.write(f"# kernel {native.name} {statics}\n{native.parts}{native.source}\n")
-    if checked:
-        return assemble(text, CHECKED_PASSES, 0)
-    return assemble(text, None if native.vectorize else PASSES)
-
-
-def assemble(text: str, passes: tuple[str, ...] | None, level: int = 1) -> bytes:
-    """LLVM IR as machine code; see `optimise` and `target`."""
-    if "llvm" in DEBUG:
-        sys.stderr.write(text)
-    parsed = llvm.parse_assembly(text)
-    parsed.verify()
-    optimise(parsed, passes)
-    if "asm" in DEBUG:
-        sys.stderr.write(target(level).emit_assembly(parsed))
-    return target(level).emit_object(parsed)  # type: ignore[no-any-return]
-
-
-PASSES = (
-    "always_inliner", "sroa", "instruction_combine", "simplify_cfg", "loop_rotate", "new_gvn",
-    "instruction_combine", "dead_store_elimination", "simplify_cfg", "aggressive_dce",
-)  # fmt: skip
-"""What kernels need: calls taken in, variables in registers, common subexpressions. They are
-vectors already and unrolled where that pays; the code is as fast as that of LLVM's own list of
-passes (-O2), which takes three times as long (benchmarks/runtime.py, "compile")."""
-
-
-CHECKED_PASSES = ("always_inliner", "sroa", "simplify_cfg")
-"""What checked kernels get. They run a few times, so that compiling is what they cost: with these
-passes, and code that nobody works on, it is done in a sixth of the time."""
-
-
-def optimise(parsed: Any, passes: tuple[str, ...] | None) -> None:
-    """LLVM's passes: those named, or all of -O2 with its vectorisers for None."""
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = passes is None
-    options.loop_unrolling = options.loop_interleaving = passes is None
-    builder = llvm.create_pass_builder(target(), options)
-    if passes is None:
-        builder.getModulePassManager().run(parsed, builder)
-        return
-    manager = llvm.create_new_module_pass_manager()
-    for name in passes:
-        getattr(manager, f"add_{name}_pass")()
-    manager.run(parsed, builder)
-
-
 def symbols(native: Any, statics: dict[str, Any], checked: bool) -> dict[str, int]:
     """Addresses of a kernel's `entry` (and `fault`), from a library, the cache or the compiler."""
     form = "checked" if checked else "entry"
     wanted = ("entry", "fault") if checked else ("entry",)
-    return _found((native,), statics, form, wanted,
-                  lambda: compile_object(native, statics, checked))  # fmt: skip
+
+    def made() -> bytes:
+        from flambeau._runtime import llvm
+
+        return llvm.compile_object(native, statics, checked)
+
+    return _found((native,), statics, form, wanted, made)
 
 
 def functions(natives: tuple[Any, ...], **statics: Any) -> dict[str, int]:
     """Addresses of kernels as C functions that share one piece of machine code."""
 
     def made() -> bytes:
-        module = new_module()
-        for native in natives:
-            named = {p.name: statics[p.name] for p in native.parameters if p.static}
-            module.export(native, named)
-        return assemble(module.text(), PASSES)
+        from flambeau._runtime import llvm
+
+        return llvm.compile_functions(natives, statics)
 
     wanted = tuple(native.name for native in natives)
     return _found(natives, statics, "functions", wanted, made)
@@ -207,7 +75,14 @@ def functions(natives: tuple[Any, ...], **statics: Any) -> dict[str, int]:
 
 def symbols_of(text: str, names: tuple[str, ...]) -> dict[str, int]:
     """The addresses of functions that are written as LLVM IR."""
-    return _found((), {"text": text}, " ".join(names), names, lambda: assemble(text, PASSES))
+    return _found((), {"text": text}, " ".join(names), names, lambda: assembled(text))
+
+
+def assembled(text: str) -> bytes:
+    """Functions written as LLVM IR, as machine code."""
+    from flambeau._runtime import llvm
+
+    return llvm.assemble(text, llvm.PASSES)
 
 
 def _found(
@@ -240,7 +115,7 @@ def _found(
 def usable_library() -> library.Library | None:
     """The library of kernels, if those are what would be compiled here."""
     opened = library.opened()
-    if opened is None or opened.made_for[:2] != made_for()[:2]:
+    if opened is None or opened.made_for[:2] != features.made_for()[:2]:
         return None
     return opened
 
@@ -263,30 +138,10 @@ def loaded(key: str, wanted: tuple[str, ...], made: Callable[[], bytes],
     return found
 
 
-class Linked:
-    """How many pieces of machine code LLVM has loaded: each gets a name of its own."""
-
-    count = 0
-    lock = threading.Lock()
-
-
 def _link(key: str, code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
     if machine_code.POSSIBLE:
         with contextlib.suppress(machine_code.NotPlain):
             return machine_code.place(code, wanted, rooms.symbols())
-    return _link_by_llvm(key, code, wanted)
+    from flambeau._runtime import llvm
 
-
-def _link_by_llvm(key: str, code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
-    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-    for name, address in rooms.symbols().items():
-        builder = builder.import_symbol(name, address)
-    for name in wanted:
-        builder = builder.export_symbol(name)
-    with Linked.lock:  # one linker for all: code goes with the linker that has loaded it
-        Linked.count += 1
-        library = builder.link(linker(), f"{key}.{Linked.count}")
-    addresses = {name: library[name] for name in wanted}
-    # Code is never unloaded: threads and arrays may need it until the process is gone.
-    library.detach()
-    return addresses
+    return llvm.link(key, code, wanted)

@@ -10,9 +10,9 @@ def get_cpu_capability() -> str:
     `FLAMBEAU_CPU` chooses narrower ones; without llvmlite there are none.
     """
     try:
-        from flambeau._runtime import engine
+        from flambeau._runtime import features
     except ImportError:
         return "DEFAULT"
-    if engine.has("avx512f"):
+    if features.has("avx512f"):
         return "AVX512"
-    return "AVX2" if engine.has("avx2") else "DEFAULT"
+    return "AVX2" if features.has("avx2") else "DEFAULT"

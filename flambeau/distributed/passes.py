@@ -24,9 +24,9 @@ SUMMED = frozenset(
 
 
 def _step(itemsize: int) -> int:
-    from flambeau._runtime import engine
+    from flambeau._runtime import features
 
-    return VECTORS * engine.vector_bits() // 8 // itemsize
+    return VECTORS * features.vector_bits() // 8 // itemsize
 
 
 def _skipped(array: np.ndarray, width: int) -> int:

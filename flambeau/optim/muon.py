@@ -26,7 +26,7 @@ class Steps(fused.ShapedJob):
 
     def lay_out(self) -> None:
         from flambeau._ops.optimizers.kernels.muon import room_for
-        from flambeau._runtime.engine import vector_bits
+        from flambeau._runtime.features import vector_bits
 
         super().lay_out()
         width = vector_bits() // (8 * self.dtype.itemsize)

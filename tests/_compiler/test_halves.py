@@ -15,7 +15,7 @@ from flambeau._compiler.language import i64, load, pointer, static, store
 from flambeau._compiler.module import Module
 from flambeau._compiler.native import Native, from_source
 from flambeau._compiler.types import OF_NUMPY
-from flambeau._runtime import engine
+from flambeau._runtime import engine, llvm
 
 LANES = 8
 
@@ -42,11 +42,11 @@ def run(kernel: Any, source: np.ndarray, dtype: Any, width: int = LANES) -> np.n
     """A kernel over an array, compiled as for a processor without instructions for halves."""
     target = np.empty(source.shape, dtype)
     types = {"S": OF_NUMPY[source.dtype.name], "T": OF_NUMPY[target.dtype.name], "W": width}
-    module = Module(llvm_version=engine.VERSION, halves=False)
+    module = Module(llvm_version=llvm.VERSION, halves=False)
     module.export(kernel, types)
     text = module.text()
     assert "half" in text and not re.search(r"(fpext|fptrunc|itofp|fpto.i|fcmp).*half", text)
-    code = engine.assemble(text, engine.PASSES)
+    code = llvm.assemble(text, llvm.PASSES)
     name = f"halves {kernel.name} {types}"
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(
         engine._link(name, code, (kernel.name,))[kernel.name]

@@ -19,7 +19,7 @@ from flambeau._runtime import choice, machine_code
 if not (machine_code.POSSIBLE and choice.available()):
     pytest.skip("kernels are loaded another way here", allow_module_level=True)
 
-from flambeau._runtime import engine
+from flambeau._runtime import llvm
 
 
 @native
@@ -31,9 +31,9 @@ def weighted(x: pointer(f64), n: i64) -> f64:
 
 
 def object_of(kernel: Any) -> bytes:
-    module = engine.new_module()
+    module = llvm.new_module()
     module.export(kernel, {})
-    return engine.assemble(module.text(), engine.PASSES)
+    return llvm.assemble(module.text(), llvm.PASSES)
 
 
 def answer(address: int) -> float:
@@ -52,7 +52,7 @@ def mappings() -> int:
 def test_the_same_as_by_llvm():
     """Constants, functions of the process, and the kernel itself are found."""
     placed = machine_code.place(CODE, ("weighted",))
-    linked = engine._link_by_llvm("a test", CODE, ("weighted",))
+    linked = llvm.link("a test", CODE, ("weighted",))
     assert answer(placed["weighted"]) == answer(linked["weighted"]) == 18.125
 
 

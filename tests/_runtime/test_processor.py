@@ -62,8 +62,8 @@ def test_an_unknown_word_is_refused_from_the_start() -> None:
 
 USED = """
 import numpy as np
-from flambeau._runtime import engine
-print(engine.made_for()[0], engine.vector_bits(), engine.has("fma"), engine.fingerprint())
+from flambeau._runtime import engine, features
+print(features.made_for()[0], features.vector_bits(), features.has("fma"), engine.fingerprint())
 import flambeau as torch
 x = (torch.arange(70_000) % 80).reshape(700, 100) / 8
 print((x.exp().log() - x).abs().max().item() < 1e-3, x.sum(0)[0].item(), x.half().sum().item())
@@ -72,9 +72,9 @@ print((x.exp().log() - x).abs().max().item() < 1e-3, x.sum(0)[0].item(), x.half(
 
 @pytest.mark.skipif(not choice.available(), reason="no kernels without llvmlite")
 def test_kernels_for_every_level_compute_the_same() -> None:
-    from flambeau._runtime import engine
+    from flambeau._runtime import features
 
-    present = engine.host()[2]
+    present = features.host()[2]
     usable = [name for name, level in LEVELS.items() if level.features <= present]
     made = {}
     for name in ("native", *usable):
@@ -94,10 +94,10 @@ def test_kernels_for_every_level_compute_the_same() -> None:
 @pytest.mark.skipif(not choice.available(), reason="no kernels without llvmlite")
 @pytest.mark.parametrize("name, bits", [("baseline", 128), ("avx2", 256), ("avx512", 512)])
 def test_levels_of_x86(name: str, bits: int) -> None:
-    from flambeau._runtime import engine
+    from flambeau._runtime import features
 
     result = python(USED, FLAMBEAU_CPU=name)
-    if LEVELS[name].features <= engine.host()[2]:
+    if LEVELS[name].features <= features.host()[2]:
         assert result.stdout.split()[1:3] == [str(bits), str(bits > 128)]
     else:
         assert "ValueError: FLAMBEAU_CPU is" in result.stderr

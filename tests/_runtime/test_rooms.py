@@ -18,7 +18,7 @@ from flambeau._runtime.launch import kernel
 
 pytest.importorskip("llvmlite")
 
-from flambeau._runtime import engine
+from flambeau._runtime import llvm
 
 STACK = 1 << 18
 """Bytes of a thread's stack. Python itself needs half of it to compile and import."""
@@ -159,7 +159,7 @@ def test_memory_of_callers_and_called_is_apart() -> None:
 def test_where_threads_keep_nothing_it_is_on_the_stack() -> None:
     """As on systems without POSIX threads."""
     for key, wanted in ((None, "alloca double, i64 4096"), (i32, rooms.KEY)):
-        module = Module(llvm_version=engine.VERSION, room_key=key)
+        module = Module(llvm_version=llvm.VERSION, room_key=key)
         module.entry(backwards, {})
         assert wanted in module.text()
     assert "alloca double" not in module.text()

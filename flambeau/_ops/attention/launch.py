@@ -16,7 +16,7 @@ from flambeau._ops.products.gemm_tiles import aligned
 from flambeau._ops.products.kernels.tiles.matrices import MR, NR
 from flambeau._ops.products.tiles import BFLOAT16, tile_for
 from flambeau._runtime.cpu import element_strides
-from flambeau._runtime.engine import vector_bits
+from flambeau._runtime.features import vector_bits
 from flambeau._runtime.launch import Kernel, kernel
 
 TILES = {512: (8, 2), 256: (6, 2), 128: (6, 2)}

@@ -20,7 +20,7 @@ from flambeau._ops.conv.kernels import depthwise as kernels
 from flambeau._ops.launching.epilogue import NOTHING, Epilogue
 from flambeau._ops.launching.precision import Array, widen
 from flambeau._ops.launching.windows import Ints, extent
-from flambeau._runtime.engine import vector_bits
+from flambeau._runtime.features import vector_bits
 from flambeau._runtime.launch import kernel
 
 TASK_PRODUCTS = 1 << 17

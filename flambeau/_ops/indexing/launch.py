@@ -33,7 +33,7 @@ def _kernel(name: str, dtype: np.dtype[Any] | None, index: np.dtype[Any], op: st
     """A kernel for types; what kernels are made of is imported with the first one."""
     from flambeau._compiler.types import NAMES, OF_NUMPY
     from flambeau._ops.indexing import kernels
-    from flambeau._runtime import engine, launch
+    from flambeau._runtime import features, launch
 
     statics: dict[str, Any] = {"I": OF_NUMPY[index.name]}
     if dtype is not None:
@@ -41,9 +41,9 @@ def _kernel(name: str, dtype: np.dtype[Any] | None, index: np.dtype[Any], op: st
     if op:
         statics["OP"] = op
     if name == "write_rows":
-        statics["W"] = engine.vector_bits() // statics["T"].bits
+        statics["W"] = features.vector_bits() // statics["T"].bits
     if op or name in CHECKING:
-        statics["V"] = engine.vector_bits() // 64
+        statics["V"] = features.vector_bits() // 64
     return launch.kernel(getattr(kernels, name), **statics)
 
 

@@ -17,7 +17,7 @@ def tasks_for(blocks: int) -> int:
 def typed_kernel(native: Any, dtype: np.dtype[Any], **statics: Any) -> Any:
     """A kernel for elements of a type and full vectors of them."""
     from flambeau._compiler.types import OF_NUMPY
-    from flambeau._runtime.engine import vector_bits
+    from flambeau._runtime.features import vector_bits
     from flambeau._runtime.launch import kernel
 
     element = OF_NUMPY[dtype.name]

@@ -21,7 +21,7 @@ from flambeau._compiler.kernel_source import NoForm, conditions, fixed_number, s
 from flambeau._compiler.loops import Loop, Operand
 from flambeau._compiler.types import OF_NUMPY, Scalar, b8
 from flambeau._core import settings
-from flambeau._runtime import choice, engine, launch
+from flambeau._runtime import choice, features, launch
 from flambeau._runtime.cpu import address
 
 empty = np.empty
@@ -123,7 +123,7 @@ class Fusion:
         key = (loop.inputs, loop.outputs, loop.flat, loop.stream)
         found = self.kernels.get(key)
         if found is None:
-            made = loops.build(loop, engine.vector_bits())
+            made = loops.build(loop, features.vector_bits())
             found = self.kernels[key] = (launch.kernel(made.native, W=made.width), made)
         return found
 

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from flambeau._compiler.types import Scalar, f32, f64
-from flambeau._runtime import engine
+from flambeau._runtime import features
 from flambeau._runtime.cpu import address
 from flambeau._runtime.pool_kernels import X86
 
@@ -45,7 +45,7 @@ class Tile:
 @cache
 def usable() -> bool:
     """Whether the processor multiplies and adds in one instruction; all but old x86 do."""
-    return not X86 or engine.has("fma")
+    return not X86 or features.has("fma")
 
 
 @cache
@@ -55,7 +55,7 @@ def tile_of(sums: Scalar) -> Tile:
     Of 16 registers 12 hold sums (x86 with AVX), of 32 28 (AVX-512) or 24 (NEON, whose narrow
     vectors want more columns per number that is spread).
     """
-    bits = engine.vector_bits()
+    bits = features.vector_bits()
     rows, vectors = {512: (14, 2), 256: (6, 2)}.get(bits, (8, 3))
     return Tile(rows, vectors, bits // 8 // sums.size)
 

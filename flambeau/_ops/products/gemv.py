@@ -12,7 +12,7 @@ from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.products.gemm_tiles import strides
 from flambeau._ops.products.kernels import gemv as kernels
-from flambeau._runtime.engine import vector_bits
+from flambeau._runtime.features import vector_bits
 from flambeau._runtime.launch import kernel
 
 TOGETHER = 4

@@ -20,7 +20,7 @@ from flambeau._compiler.tiles import amx, dots
 from flambeau._compiler.types import Scalar, bf16, f32, f64, i8, i16, i32
 from flambeau._core.precision import bfloat16_will_do
 from flambeau._ops.products.kernels.tiles import matrices, vectors
-from flambeau._runtime import engine, processor
+from flambeau._runtime import features, processor
 
 CHUNK_BYTES = 64
 BFLOAT16, INT8 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.int8)
@@ -104,15 +104,15 @@ def of_amx(number: Scalar, sums: Scalar, group: int, product: str, cells: str) -
 @cache
 def every_bfloat16() -> tuple[Tile, ...]:
     """All tiles for bfloat16, those in loops first: they run anywhere."""
-    bits = engine.vector_bits()
+    bits = features.vector_bits()
     found = [
         of_amx(bf16, f32, 2, amx.BFLOAT16, amx.LOOPS),
         of_vectors("vdpbf16ps in loops", bf16, i32, f32, 2, dots.bfloat16_loops, bits),
         of_vectors("pairs of fma", bf16, i32, f32, 2, dots.bfloat16_wide, bits),
     ]
-    if engine.has("avx512bf16"):
+    if features.has("avx512bf16"):
         found.append(of_vectors("vdpbf16ps", bf16, i32, f32, 2, dots.bfloat16_512, 512))
-    if engine.has("amx-bf16") and processor.has_tiles():
+    if features.has("amx-bf16") and processor.has_tiles():
         found.append(of_amx(bf16, f32, 2, amx.BFLOAT16, amx.HARDWARE))
     return tuple(found)
 
@@ -120,17 +120,17 @@ def every_bfloat16() -> tuple[Tile, ...]:
 @cache
 def every_int8() -> tuple[Tile, ...]:
     """All tiles for int8, those in loops first."""
-    bits = engine.vector_bits()
+    bits = features.vector_bits()
     found = [
         of_amx(i8, i32, 4, amx.SIGNED_BYTES, amx.LOOPS),
         of_vectors("vpdpbusd in loops", i8, i32, i32, 4, dots.bytes_loops, bits, UNSIGN),
         of_vectors("pairs of int16", i16, i32, i32, 2, dots.words, bits),
     ]
-    if engine.has("avx512vnni"):
+    if features.has("avx512vnni"):
         found.append(of_vectors("vpdpbusd", i8, i32, i32, 4, dots.bytes_512, 512, UNSIGN))
-    elif engine.has("avxvnni") and bits == 256:
+    elif features.has("avxvnni") and bits == 256:
         found.append(of_vectors("vpdpbusd", i8, i32, i32, 4, dots.bytes_256, 256, UNSIGN))
-    if engine.has("amx-int8") and processor.has_tiles():
+    if features.has("amx-int8") and processor.has_tiles():
         found.append(of_amx(i8, i32, 4, amx.SIGNED_BYTES, amx.HARDWARE))
     return tuple(found)
 
@@ -138,8 +138,8 @@ def every_int8() -> tuple[Tile, ...]:
 @cache
 def of_fma(unit: Scalar) -> Tile:
     """The tile of float32 and of float64."""
-    name = f"fma of {engine.vector_bits()} bits"
-    return of_vectors(name, unit, unit, unit, 1, dots.multiply_add, engine.vector_bits())
+    name = f"fma of {features.vector_bits()} bits"
+    return of_vectors(name, unit, unit, unit, 1, dots.multiply_add, features.vector_bits())
 
 
 def is_shortened(dtype: np.dtype) -> bool:
@@ -160,4 +160,4 @@ def tile_for(dtype: np.dtype) -> Tile:
 @cache
 def bfloat16_dots() -> bool:
     """Whether the processor multiplies bfloat16 itself."""
-    return engine.has("avx512bf16") or bool(tile_for(BFLOAT16).cells)
+    return features.has("avx512bf16") or bool(tile_for(BFLOAT16).cells)

@@ -27,9 +27,9 @@ UINT32 = np.dtype(np.uint32)
 
 @cache
 def _lanes() -> int:
-    from flambeau._runtime import engine
+    from flambeau._runtime import features
 
-    return min(8, engine.vector_bits() // 32)
+    return min(8, features.vector_bits() // 32)
 
 
 @cache

@@ -20,7 +20,7 @@ from flambeau._ops.products.gemm import Finish, Repeated, gemm
 from flambeau._ops.recurrent import launch_rows as recurrent_rows
 from flambeau._ops.recurrent import launch_steps as recurrent_steps
 from flambeau._ops.recurrent.kernels import gates as kernels
-from flambeau._runtime.engine import vector_bits
+from flambeau._runtime.features import vector_bits
 from flambeau._runtime.launch import Kernel, kernel
 
 UNITS_PER_TASK = 4096

@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.recurrent.kernels import rows as kernels
-from flambeau._runtime.engine import vector_bits
+from flambeau._runtime.features import vector_bits
 from flambeau._runtime.launch import Kernel, kernel
 
 LARGEST_STEP = 1 << 22

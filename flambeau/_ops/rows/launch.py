@@ -19,7 +19,7 @@ from flambeau._compiler.native import from_source
 from flambeau._compiler.types import OF_NUMPY, Scalar, f32, f64, i64
 from flambeau._core import settings
 from flambeau._ops.rows import kernels as shared
-from flambeau._runtime import engine
+from flambeau._runtime import features
 from flambeau._runtime.cpu import address
 from flambeau._runtime.launch import Kernel, kernel
 
@@ -58,7 +58,7 @@ def statics(compute: Scalar) -> dict[str, Any]:
         limits = INTEGERS[f"{name}{compute.bits}"]
         low, high = int(limits.min), int(limits.max)
     return {"A": compute, "WIDE": f64 if compute.is_float else i64,
-            "W": engine.vector_bits() // compute.bits, "LOW": low, "HIGH": high}  # fmt: skip
+            "W": features.vector_bits() // compute.bits, "LOW": low, "HIGH": high}  # fmt: skip
 
 
 @cache

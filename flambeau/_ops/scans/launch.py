@@ -43,9 +43,9 @@ def _statics(source: np.dtype[Any], result: np.dtype[Any], multiply: bool,
 
 @cache
 def _lanes(bits: int) -> int:
-    from flambeau._runtime import engine
+    from flambeau._runtime import features
 
-    return engine.vector_bits() // bits
+    return features.vector_bits() // bits
 
 
 def _tasks(items: int, size: int) -> int:

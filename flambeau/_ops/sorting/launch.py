@@ -45,14 +45,14 @@ def words_of(dtype: np.dtype[Any]) -> Words | None:
     """The words of a dtype; None for complex numbers."""
     if dtype.name not in types.OF_NUMPY:
         return None
-    from flambeau._runtime import engine
+    from flambeau._runtime import features
 
     infinity = INFINITIES.get(dtype.name, 0)
     signed = infinity or dtype.kind == "i"
     storage = np.dtype(f"{'i' if signed else 'u'}{dtype.itemsize}")
     size, key = (2, types.i64) if dtype.itemsize == 8 else (1, types.i32)
     statics = {"T": types.OF_NUMPY[storage.name], "K": key, "INF": infinity, "WORDS": size}
-    return Words(storage, size, engine.vector_bits() // key.bits, statics)
+    return Words(storage, size, features.vector_bits() // key.bits, statics)
 
 
 @cache

@@ -81,20 +81,22 @@ def image(native: Any, statics: dict[str, Any], shape: Shape, arch: str) -> byte
 
 def ptx(native: Any, statics: dict[str, Any], shape: Shape, arch: str) -> str:
     """A kernel as PTX, after LLVM's passes."""
-    module = PtxModule(engine.VERSION)
+    from flambeau._runtime import llvm
+
+    module = PtxModule(llvm.VERSION)
     module.kernel(native, statics, shape)
-    if "loops" in engine.DEBUG:
+    if "loops" in llvm.DEBUG:
         sys.stderr.write(f"# kernel {native.name} {statics}\n{native.parts}{native.source}\n")
     text = module.text()
-    if "llvm" in engine.DEBUG:
+    if "llvm" in llvm.DEBUG:
         sys.stderr.write(text)
     machine = target(arch)
-    parsed = engine.llvm.parse_assembly(text)
+    parsed = llvm.binding.parse_assembly(text)
     parsed.data_layout = str(machine.target_data)
     parsed.verify()
     optimise(parsed, machine)
     found: str = machine.emit_assembly(parsed)
-    if "asm" in engine.DEBUG:
+    if "asm" in llvm.DEBUG:
         sys.stderr.write(found)
     return found
 
@@ -102,19 +104,22 @@ def ptx(native: Any, statics: dict[str, Any], shape: Shape, arch: str) -> str:
 @cache_once
 def target(arch: str) -> Any:
     """LLVM's machine for an architecture."""
-    llvm = engine.llvm
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    triple = llvm.Target.from_triple(TRIPLE)
+    from flambeau._runtime.llvm import binding
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    triple = binding.Target.from_triple(TRIPLE)
     return triple.create_target_machine(cpu=arch, features=f"+ptx{PTX_OF[arch]}", opt=3)
 
 
 def optimise(parsed: Any, machine: Any) -> None:
     """All of -O3 but what makes vectors of loops: threads are the lanes here."""
-    options = engine.llvm.create_pipeline_tuning_options(speed_level=3)
+    from flambeau._runtime.llvm import binding
+
+    options = binding.create_pipeline_tuning_options(speed_level=3)
     options.loop_unrolling = True
     options.loop_vectorization = options.slp_vectorization = False
-    builder = engine.llvm.create_pass_builder(machine, options)
+    builder = binding.create_pass_builder(machine, options)
     builder.getModulePassManager().run(parsed, builder)
 
 

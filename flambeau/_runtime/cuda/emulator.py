@@ -17,7 +17,7 @@ from typing import Any
 
 from flambeau._compiler.gpu import fibers
 from flambeau._compiler.gpu.emulated import EmulatedModule
-from flambeau._runtime import engine
+from flambeau._runtime import engine, features, processor
 from flambeau._runtime.cuda.fake import NO_RESERVE
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -30,11 +30,13 @@ def compiled(native: Any, statics: dict[str, Any]) -> Any:
     """The CPU's form of a kernel, to be called with its 64-bit words."""
 
     def made() -> bytes:
-        engine.llvm.initialize_native_asmparser()  # fibers are switched by a few instructions
-        halves = engine.has("f16c") or not engine.processor.X86
-        module = EmulatedModule(llvm_version=engine.VERSION, halves=halves)
+        from flambeau._runtime import llvm
+
+        llvm.binding.initialize_native_asmparser()  # fibers are switched by a few instructions
+        halves = features.has("f16c") or not processor.X86
+        module = EmulatedModule(llvm_version=llvm.VERSION, halves=halves)
         module.kernel(native, statics)
-        return engine.assemble(module.text(), engine.PASSES)
+        return llvm.assemble(module.text(), llvm.PASSES)
 
     key = engine.key_of((native,), statics, "emulated")
     return ENTRY(engine.loaded(key, ("entry",), made)["entry"])

@@ -19,7 +19,8 @@ from flambeau._ops.products import panels, tiles
 from flambeau._ops.products.gemm_finish import NOTHING
 from flambeau._ops.products.kernels import panels as kernels
 from flambeau._ops.products.tiles import BFLOAT16, Tile
-from flambeau._runtime import engine, processor
+from flambeau._runtime import llvm as maker
+from flambeau._runtime import processor
 
 SIZES = [(1, 1, 1), (3, 5, 4), (33, 65, 70), (64, 128, 96), (5, 2100, 18), (3, 0, 4),
          (130, 70, 40)]  # fmt: skip
@@ -108,7 +109,7 @@ def test_machine_code_for_other_processors(cpu: str, instruction: str, tile: Til
     """The driver with this tile is valid, assembles, and has the instruction so many times."""
     statics = {"S": tile.number, "O": tile.sums, "BIAS": 0, "SCALED": False, "OTHER": False,
                "SHARED": True, **tile.constants}  # fmt: skip
-    parsed = llvm.parse_assembly(engine.text_of(kernels.multiply_panels, statics, False).text())
+    parsed = llvm.parse_assembly(maker.text_of(kernels.multiply_panels, statics, False).text())
     parsed.verify()
     try:
         llvm.initialize_all_targets()
@@ -117,7 +118,7 @@ def test_machine_code_for_other_processors(cpu: str, instruction: str, tile: Til
     except RuntimeError:
         pytest.skip("this LLVM has no x86")
     machine = target.create_target_machine(cpu=cpu, opt=1)
-    engine.optimise(parsed, engine.PASSES)
+    maker.optimise(parsed, maker.PASSES)
     assert machine.emit_assembly(parsed).count(f"{instruction}\t") >= times
     assert machine.emit_object(parsed)
 

@@ -21,7 +21,7 @@ from flambeau._compiler.loops import Loop, Operand
 from flambeau._compiler.native import Native, from_source
 from flambeau._compiler.types import OF_NUMPY, Scalar, b8
 from flambeau._ops.recurrent.kernels.rows import rows_product
-from flambeau._runtime.engine import vector_bits
+from flambeau._runtime.features import vector_bits
 from flambeau.jit.optimise.fusion.lowering import LARGEST, Wanted, wanted_of
 from flambeau.jit.optimise.fusion.symbols import (
     NotFusible,

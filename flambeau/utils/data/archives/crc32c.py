@@ -43,9 +43,9 @@ def _kernel() -> Any:
 
     if not choice.available() or choice.ENGINE == "numpy":
         return None
-    from flambeau._runtime import engine
+    from flambeau._runtime import features
 
-    if not (engine.has("sse4.2") or engine.has("crc")):
+    if not (features.has("sse4.2") or features.has("crc")):
         return None
     from flambeau._runtime.launch import kernel
     from flambeau.utils.data.archives import crc_kernel as crc
