@@ -7,8 +7,11 @@ from flambeau._compiler.native import native
 
 CHAINS = 2
 """Vectors of sums for each row."""
+GROUPS = 2
+"""So many groups of rows ahead memory is asked for: what one group reads, the next ones will."""
+FAR = 1 << 17
+"""Bytes that may lie between; in longer rows, memory is asked for AHEAD bytes before its use."""
 AHEAD = 1024
-"""Bytes of each row that are asked for ahead of use."""
 
 
 @native
@@ -19,6 +22,9 @@ def rows_together(matrix, x, out, depth, row, ROWS: static, W: static):
     STEP = CHAINS * W
     whole = depth // STEP * STEP
     sums = registers(vector(T, W), ROWS * CHAINS)
+    ahead = GROUPS * ROWS * row
+    if ahead * T.size > FAR:
+        ahead = i64(AHEAD // T.size)
     for k in range(0, whole, STEP):
         for c in unroll(CHAINS):
             factor = load(x + (k + c * W), W)
@@ -27,7 +33,7 @@ def rows_together(matrix, x, out, depth, row, ROWS: static, W: static):
                 sums[r * CHAINS + c] = fma(load(place, W), factor, sums[r * CHAINS + c])
         for r in unroll(ROWS):
             for LINE in unroll(0, STEP * T.size, 64):
-                prefetch(matrix + (r * row + k + (AHEAD + LINE) // T.size), 0, 3)
+                prefetch(matrix + (r * row + k + ahead + LINE // T.size), 0, 3)
     for r in unroll(ROWS):
         total = reduce_add(sums[r * CHAINS] + sums[r * CHAINS + 1])
         for k in range(whole, depth):
