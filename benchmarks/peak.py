@@ -37,7 +37,8 @@ from flambeau._ops.products.gemm_tiles import aligned
 from flambeau._runtime import features, processor
 from flambeau._runtime.launch import kernel
 
-CHAINS = 24
+CHAINS = 24 if features.vector_bits() == 512 else 12
+"""Sums at once: as many as there are registers for, beside the operands."""
 ROUNDS = 20_000
 APART = 1024
 """Elements between the memory of two threads."""
