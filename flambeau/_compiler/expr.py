@@ -11,6 +11,8 @@ from typing import Any
 
 from flambeau._compiler.primitives import PRIMITIVES
 
+LEAVES = ("parameter", "constant")
+
 
 class Expr:
     """A node of an expression: a parameter, a constant, or a primitive applied to others."""
@@ -111,6 +113,20 @@ def parameters(node: Any) -> set[str]:
     if node.op == "parameter":
         return {node.args[0]}
     return set().union(*[parameters(part) for part in node.args])
+
+
+def primitives(expression: Expr) -> list[str]:
+    """The primitives that an expression applies, each node once."""
+    found: dict[int, str] = {}
+
+    def visit(node: Any) -> None:
+        if isinstance(node, Expr) and node.op not in LEAVES and id(node) not in found:
+            found[id(node)] = node.op
+            for part in node.args:
+                visit(part)
+
+    visit(expression)
+    return list(found.values())
 
 
 def __getattr__(name: str) -> Callable[..., Expr]:

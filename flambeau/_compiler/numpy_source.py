@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.expr import Expr
+from flambeau._compiler.expr import LEAVES, Expr
 from flambeau._compiler.primitives import FLOAT_UFUNCS, PRIMITIVES
-
-LEAVES = ("parameter", "constant")
 
 
 def single_ufunc(expression: Expr, kind: str = "") -> Any:

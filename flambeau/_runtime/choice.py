@@ -23,9 +23,10 @@ NEVER = 1 << 62
 
 LIMITS: dict[str, int] = {
     "sort": 128,
-    "scan": 512,
-    "gather": 4096,
-    "scatter": 256,
+    "scan": 64,
+    "gather": 512,
+    "gather rows": 1 << 17,  # which NumPy copies as fast, in one thread
+    "scatter": 64,
     "scatter rows": 8192,  # rows that are written, not added up
     "random": 8,
     "random of cuda": 1 << 14,
@@ -36,14 +37,16 @@ LIMITS: dict[str, int] = {
     "pointwise function": 3072,  # one exponential or logarithm, which NumPy vectorises
     "pointwise element": 768,  # one function that NumPy takes element by element
     "pointwise chain": 2048,  # several NumPy calls
+    "pointwise long chain": 64,  # five and more
+    "pointwise special": 64,  # a special function, which is many
     "formula": 8192,  # the gradients of one row
     "reduction": 16384,
-    "sum": 2048,
-    "variance": 1024,
-    "softmax": 512,
-    "norm": 256,
+    "sum": 256,
+    "variance": 64,
+    "softmax": 64,
+    "norm": 64,
     "loss": 16384,
-    "loss function": 1024,  # with an exponential and a logarithm
+    "loss function": 512,  # with an exponential and a logarithm
     "conv": 32768,
     "depthwise": 512,
     "pool": 512,

@@ -69,7 +69,7 @@ def _row_major(array: np.ndarray) -> np.ndarray:
 def read_rows(data: np.ndarray, dim: int, index: np.ndarray, wrap: bool = False) -> Any:
     """The slices of a dim at index [*]: [before, *, behind], or None."""
     size = index.size * (data.size // max(data.shape[dim], 1))
-    if not size or not choice.compiled("gather", size) or data.itemsize not in STORAGE:
+    if not size or not choice.compiled("gather rows", size) or data.itemsize not in STORAGE:
         return None
     if not data.flags.c_contiguous:
         return None

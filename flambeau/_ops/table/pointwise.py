@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.expr import trace
+from flambeau._compiler.expr import Expr, primitives, trace
 from flambeau._compiler.numpy_source import compile_kernel, single_ufunc
+from flambeau._compiler.primitives import PRIMITIVES
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
@@ -406,12 +407,26 @@ def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
 def limit_of(op: Op, names: list[str]) -> int:
     """Elements from which on a compiled kernel computes a row (see `compiled`): the more NumPy has
     to do for an element, the fewer."""
-    ufunc = single_ufunc(trace(op.body, names), "f")
+    expression = trace(op.body, names)
+    ufunc = single_ufunc(expression, "f")
     if ufunc is None:
-        return choice.limit("pointwise chain")
+        return choice.limit(_chain(expression))
     if ufunc in VECTORISED:
         return choice.limit("pointwise function")
     return choice.limit("pointwise element" if ufunc in BY_ELEMENT else "pointwise")
+
+
+SPECIAL = "flambeau._ops.special.functions"
+"""Where functions live that are many NumPy calls."""
+LONG_CHAIN = 5
+
+
+def _chain(expression: Expr) -> str:
+    """The kind of work that an expression of several NumPy calls is."""
+    names = primitives(expression)
+    if any(PRIMITIVES[name].__module__ == SPECIAL for name in names):
+        return "pointwise special"
+    return "pointwise long chain" if len(names) >= LONG_CHAIN else "pointwise chain"
 
 
 def row_dtype(op: Op, element: dt.dtype) -> dt.dtype:
