@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from flambeau._ops.factories.making import LARGEST, OPTIONS, finish, of_out, opt
 from flambeau._ops.launching.precision import refuse, require_known
 from flambeau._ops.table.binder import is_integer, type_name
 from flambeau._ops.table.op import composite
-from flambeau._ops.table.scalars import checked_number, real
+from flambeau._ops.table.scalars import checked_number, filling, real
 from flambeau._tensor.tensor import Tensor
 
 VECTOR_BYTES = 32
@@ -237,14 +238,23 @@ def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
     if numpy_dtype.kind in "iu":
         first, last = rounded(int(start)), rounded(int(end))
     step = working.type((last - first) / rounded(steps - 1))
+    values = (_from_ends(steps) if steps <= FEW else _from_ends.__wrapped__(steps)) * step
     half = steps // 2
-    values = np.arange(steps, dtype=working)
-    up, down = values[:half], values[half:]
-    np.subtract(steps - 1, down, out=down)
-    values *= step
-    up += working.type(first)
-    np.subtract(working.type(last), down, out=down)
+    values[:half] += working.type(first)
+    values[half:] += working.type(last)
     return values
+
+
+FEW = 4096
+
+
+@lru_cache(64)
+def _from_ends(steps: int) -> np.ndarray:
+    """How many steps each number lies behind the first one or, from the middle on, the last one."""
+    numbers = np.arange(steps, dtype=FLOAT64)
+    behind = numbers[steps // 2 :]
+    np.negative(steps - 1 - behind, out=behind)  # -0 behind the last one: its sign is kept
+    return numbers
 
 
 def _checked_steps(function: str, steps: Any) -> int:
@@ -262,14 +272,15 @@ def _checked_steps(function: str, steps: Any) -> int:
 
 def _spaced_dtype(function: str, dtype: Any, steps: int, *bounds: Any) -> Any:
     """The type asked for; bools and halves of complex numbers hold no more than one number."""
-    if dtype is None and complex in map(type, bounds):
-        dtype = dt.default_complex()
-    if complex in map(type, bounds) and not dt.as_dtype(dtype).is_complex:
-        part = "float" if dt.default_complex() is dt.complex64 else "double"
-        raise RuntimeError(
-            f"torch.{function}(): inferred dtype c10::complex<{part}> can't be safely cast to "
-            f"passed dtype {dt.as_dtype(dtype).scalar_name}"
-        )
+    if complex in map(type, bounds):
+        if dtype is None:
+            dtype = dt.default_complex()
+        if not dt.as_dtype(dtype).is_complex:
+            part = "float" if dt.default_complex() is dt.complex64 else "double"
+            raise RuntimeError(
+                f"torch.{function}(): inferred dtype c10::complex<{part}> can't be safely cast to "
+                f"passed dtype {dt.as_dtype(dtype).scalar_name}"
+            )
     if steps > 1 and (dtype is dt.bool_ or dtype is dt.complex32):
         raise refuse(f"{function}_cpu", dtype.numpy_dtype)
     return dtype
@@ -300,14 +311,25 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
         "linspace", of_out("linspace", out, dtype, layout, device), steps, start, end
     )
     numpy_dtype = options(dtype, layout, device)
-    start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
+    if steps > 1:
+        start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
+    elif steps:
+        filling(start, numpy_dtype)
     data = spaced(start, end, steps, numpy_dtype).astype(numpy_dtype)
     return finish(data, requires_grad, out, counted=True)
 
 
 def _within(numpy_dtype: Any, value: Any) -> Any:
-    """A bound as a number of an integer type, which it has to fit into; of others as it is."""
-    return int(checked_number(value, numpy_dtype)) if numpy_dtype.kind in "iu" else value
+    """A bound that a type can hold: as a number of an integer type, of others as it is."""
+    if numpy_dtype.kind in "iu":
+        return int(checked_number(value, numpy_dtype))
+    if value.__class__ is complex or not -EVERY < value < EVERY:
+        checked_number(value, numpy_dtype)
+    return value
+
+
+EVERY = 1 << 15
+"""Numbers below it fit into every floating-point type."""
 
 
 @composite(
@@ -335,15 +357,16 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
         "logspace", of_out("logspace", out, dtype, layout, device), steps, start, end
     )
     numpy_dtype = options(dtype, layout, device)
-    for value in (start, end):
-        _within(numpy_dtype, value)
-    if numpy_dtype.kind in "iu" and steps > 1:  # a single number is not rounded before the power
-        first, last = _within(numpy_dtype, start), _within(numpy_dtype, end)
-        exponents = spaced(first, last, steps, np.dtype(np.float64))
-    else:
-        exponents = spaced(start, end, steps, numpy_dtype)
+    working = numpy_dtype
+    if steps > 1:  # a single number is not rounded before the power
+        start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
+        working = FLOAT64 if numpy_dtype.kind in "iu" else numpy_dtype
+    exponents = spaced(start, end, steps, working)
     with np.errstate(all="ignore"):
-        data = np.power(exponents.dtype.type(base), exponents).astype(numpy_dtype)
+        powers = np.power(exponents.dtype.type(base), exponents)
+        if steps == 1 and numpy_dtype.kind in "iu":
+            checked_number(powers.item(), numpy_dtype)
+        data = powers.astype(numpy_dtype)
     return finish(data, requires_grad, out, counted=True)
 
 

@@ -36,3 +36,20 @@ def test_unravelled_positions_are_long_integers(dtype: torch.dtype) -> None:
     assert (rows.tolist(), columns.tolist()) == ([10, 2], [0, 1])
     (first, *_) = torch.unravel_index(torch.tensor([7], dtype=dtype), (300, 400, 5))
     assert first.tolist() == [0]
+
+
+@pytest.mark.parametrize("make", [torch.linspace, torch.logspace], ids=["linspace", "logspace"])
+def test_ends_have_to_fit_unless_there_is_only_one_number(make) -> None:
+    for dtype, end in ((torch.float16, 65519), (torch.float32, 1e39), (torch.int16, 1 << 20)):
+        assert make(0, end, 0, dtype=dtype).tolist() == []
+        assert make(0, end, 1, dtype=dtype).tolist() == [0 if make is torch.linspace else 1]
+        with pytest.raises(RuntimeError, match="value cannot be converted to type .* without over"):
+            make(0, end, 3, dtype=dtype)
+    with pytest.raises(RuntimeError, match="type int64_t without overflow"):
+        make(1e30, 0, 1, dtype=torch.int64)
+
+
+def test_both_ends_are_exact_and_zero_keeps_its_sign() -> None:
+    for steps in (2, 3, 100, 5001):
+        found = torch.linspace(0.1, -0.0, steps, dtype=torch.float64)
+        assert found[0] == 0.1 and found[-1] == 0 and torch.signbit(found[-1])
