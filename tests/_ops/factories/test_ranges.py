@@ -51,5 +51,5 @@ def test_ends_have_to_fit_unless_there_is_only_one_number(make) -> None:
 
 def test_both_ends_are_exact_and_zero_keeps_its_sign() -> None:
     for steps in (2, 3, 100, 5001):
-        found = torch.linspace(0.1, -0.0, steps, dtype=torch.float64)
-        assert found[0] == 0.1 and found[-1] == 0 and torch.signbit(found[-1])
+        found = torch.linspace(-0.1, -0.0, steps, dtype=torch.float64)
+        assert found[0] == -0.1 and found[-1] == 0 and torch.signbit(found[-1])

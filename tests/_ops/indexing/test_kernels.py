@@ -21,7 +21,7 @@ OPS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays too."""
-    for work in ("gather", "scatter", "scatter rows"):
+    for work in ("gather", "gather rows", "scatter", "scatter rows"):
         monkeypatch.setitem(choice.LIMITS, work, 0)
 
 
