@@ -63,10 +63,13 @@ class device:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, device) and str(self) == str(other)
+        if self is other:
+            return True
+        is_same = isinstance(other, device) and self.type == other.type
+        return is_same and self.index == other.index  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash((self.type, self.index))
 
     def __reduce__(self) -> Any:
         return (device, (str(self),))

@@ -28,6 +28,9 @@ def _pairs(pad: Sequence[int], ndim: int) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(given)) + given[::-1]
 
 
+REAL = (int, float)
+
+
 @kernel(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
     method=False,
@@ -46,7 +49,8 @@ def constant_pad_nd(data: np.ndarray, pad: Sequence[int], value: Any) -> np.ndar
     if max(pad, default=0) <= 0:  # only a part of it
         return copy_in_format(data[source], data.dtype, None)
     result = _memory_for(data, shape)
-    result.fill(checked_number(value, data.dtype))
+    plain = value.__class__ in REAL and value == 0
+    result.fill(value if plain else checked_number(value, data.dtype))
     cpu.put(result[target], data[source])
     return result
 
