@@ -238,7 +238,8 @@ def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
     if numpy_dtype.kind in "iu":
         first, last = rounded(int(start)), rounded(int(end))
     step = working.type((last - first) / rounded(steps - 1))
-    values = (_from_ends(steps) if steps <= FEW else _from_ends.__wrapped__(steps)) * step
+    counted = _from_ends(steps) if steps <= FEW else _from_ends.__wrapped__(steps)
+    values: np.ndarray = counted * step
     half = steps // 2
     values[:half] += working.type(first)
     values[half:] += working.type(last)
