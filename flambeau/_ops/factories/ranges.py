@@ -24,7 +24,6 @@ VECTOR_BYTES = 32
 """Torch fills float ranges by vectors of this size; each starts from a value rounded once."""
 NUMBER = (int, float, np.number)
 FLOAT64, COMPLEX128 = np.dtype(np.float64), np.dtype(np.complex128)
-NARROW = (np.float32, np.complex64)
 
 
 def _number(value: Any, name: str, position: int, function: str) -> Any:
@@ -229,23 +228,35 @@ def _bound(value: Any, name: str, function: str) -> Any:
 
 
 def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
-    """Evenly spaced numbers, counted from the nearer end so that both ends are exact."""
-    working = COMPLEX128 if numpy_dtype.kind in "cW" else FLOAT64
+    """Evenly spaced numbers, counted from the nearer end so that both ends are exact.
+
+    They are rounded as PyTorch rounds them: half types after every step, others once, since a
+    product and a sum are one instruction.
+    """
     if steps < 2:  # noqa: PLR2004
-        return np.full(steps, start, working)
-    rounded = numpy_dtype.type if numpy_dtype.type in NARROW else working.type
-    first, last = rounded(start), rounded(end)
+        return np.full(steps, start, COMPLEX128 if numpy_dtype.kind in "cW" else FLOAT64)
     if numpy_dtype.kind in "iu":
-        first, last = rounded(int(start)), rounded(int(end))
-    step = working.type((last - first) / rounded(steps - 1))
+        start, end = int(start), int(end)
+    is_half = numpy_dtype in dt.NUMPY_HALVES
+    number: Any = numpy_dtype.type if is_half else NUMBERS.get(numpy_dtype.type, np.float64)
+    first, last = number(start), number(end)
+    step = (last - first) / number(steps - 1)
     counted = _from_ends(steps) if steps <= FEW else _from_ends.__wrapped__(steps)
-    values: np.ndarray = counted * step
-    half = steps // 2
-    values[:half] += working.type(first)
-    values[half:] += working.type(last)
-    return values
+    if is_half:
+        values = counted.astype(numpy_dtype) * step
+    else:
+        wide = EXACT if number is np.float64 else np.complex128
+        values = counted * (np.float64(step) if number is np.float32 else wide(step))
+        first, last = values.dtype.type(first), values.dtype.type(last)
+    values[: steps // 2] += first
+    values[steps // 2 :] += last
+    return values.astype(FLOAT64) if values.dtype == EXACT else values
 
 
+NUMBERS = {kind: kind for kind in (np.float32, np.complex64, np.complex128)}
+"""Types whose ends and steps are rounded to them; those of integers are float64's."""
+EXACT = np.longdouble
+"""Holds products of float64 and of numbers up to 2048, on x86 and where it is a quadruple."""
 FEW = 4096
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 import flambeau as torch
@@ -53,3 +55,20 @@ def test_both_ends_are_exact_and_zero_keeps_its_sign() -> None:
     for steps in (2, 3, 100, 5001):
         found = torch.linspace(-0.1, -0.0, steps, dtype=torch.float64)
         assert found[0] == -0.1 and found[-1] == 0 and torch.signbit(found[-1])
+
+
+def test_products_and_sums_are_rounded_once() -> None:
+    """By exact arithmetic, as a fused multiply-add rounds; truncated for integers."""
+    found = torch.linspace(0.1, 0.7, 50, dtype=torch.float64).tolist()
+    step = (0.7 - 0.1) / 49
+    wanted = [float(Fraction(step) * k + Fraction(0.1)) for k in range(25)]
+    assert found[:25] == wanted and found[-1] == 0.7
+    short = torch.linspace(1, -5, 10, dtype=torch.int16)
+    assert short.tolist() == [1, 0, 0, 0, -1, -2, -3, -3, -4, -5]
+
+
+def test_half_types_are_rounded_after_every_step() -> None:
+    found = torch.linspace(0.0, 1.0, 7, dtype=torch.bfloat16).tolist()
+    step = torch.tensor(1 / 6, dtype=torch.float32).bfloat16()
+    assert found[2] == (step * torch.tensor(2.0).bfloat16()).item()
+    assert found[5] == (torch.tensor(1.0).bfloat16() - step).item()
