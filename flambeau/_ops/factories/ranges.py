@@ -241,7 +241,7 @@ def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
     number: Any = numpy_dtype.type if is_half else NUMBERS.get(numpy_dtype.type, np.float64)
     first, last = number(start), number(end)
     step = (last - first) / number(steps - 1)
-    counted = _from_ends(steps) if steps <= FEW else _from_ends.__wrapped__(steps)
+    counted = _from_ends(steps)
     if is_half:
         values = counted.astype(numpy_dtype) * step
     else:
@@ -260,13 +260,20 @@ EXACT = np.longdouble
 FEW = 4096
 
 
-@lru_cache(64)
 def _from_ends(steps: int) -> np.ndarray:
-    """How many steps each number lies behind the first one or, from the middle on, the last one."""
+    """How many steps each number lies behind the first one or, from the middle on, the last one:
+    nobody writes to them, and few are remembered."""
+    return _few_from_ends(steps) if steps <= FEW else _steps_from_ends(steps)
+
+
+def _steps_from_ends(steps: int) -> np.ndarray:
     numbers = np.arange(steps, dtype=FLOAT64)
     behind = numbers[steps // 2 :]
     np.negative(steps - 1 - behind, out=behind)  # -0 behind the last one: its sign is kept
     return numbers
+
+
+_few_from_ends = lru_cache(64)(_steps_from_ends)
 
 
 def _checked_steps(function: str, steps: Any) -> int:
@@ -331,6 +338,21 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
     return finish(data, requires_grad, out, counted=True)
 
 
+def _exponents(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
+    """Evenly spaced numbers in double precision, between ends that are rounded to a type."""
+    working = COMPLEX128 if numpy_dtype.kind in "cW" else FLOAT64
+    if steps < 2:  # noqa: PLR2004
+        return np.full(steps, start, working)
+    first, last = start, end
+    if numpy_dtype.kind not in "iu":
+        first, last = numpy_dtype.type(start), numpy_dtype.type(end)
+    step = working.type(last - first) / (steps - 1)
+    values: np.ndarray = _from_ends(steps) * step
+    values[: steps // 2] += working.type(first)
+    values[steps // 2 :] += working.type(last)
+    return values
+
+
 def _within(numpy_dtype: Any, value: Any) -> Any:
     """A bound that a type can hold: as a number of an integer type, of others as it is."""
     if numpy_dtype.kind in "iu":
@@ -369,11 +391,9 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
         "logspace", of_out("logspace", out, dtype, layout, device), steps, start, end
     )
     numpy_dtype = options(dtype, layout, device)
-    working = numpy_dtype
     if steps > 1:  # a single number is not rounded before the power
         start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
-        working = FLOAT64 if numpy_dtype.kind in "iu" else numpy_dtype
-    exponents = spaced(start, end, steps, working)
+    exponents = _exponents(start, end, steps, numpy_dtype)
     with np.errstate(all="ignore"):
         powers = np.power(exponents.dtype.type(base), exponents)
         if steps == 1 and numpy_dtype.kind in "iu":

@@ -72,3 +72,11 @@ def test_half_types_are_rounded_after_every_step() -> None:
     step = torch.tensor(1 / 6, dtype=torch.float32).bfloat16()
     assert found[2] == (step * torch.tensor(2.0).bfloat16()).item()
     assert found[5] == (torch.tensor(1.0).bfloat16() - step).item()
+
+
+def test_powers_are_rounded_once_from_double_exponents() -> None:
+    found = torch.logspace(0.3, 2.7, 40, 3.0)
+    first, last = torch.tensor(0.3), torch.tensor(2.7)
+    step = (last - first).item() / 39
+    exponents = [first.item() + step * k for k in range(20)]
+    assert found[:20].tolist() == torch.tensor([3.0**x for x in exponents]).tolist()
