@@ -237,24 +237,33 @@ def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
         return np.full(steps, start, COMPLEX128 if numpy_dtype.kind in "cW" else FLOAT64)
     if numpy_dtype.kind in "iu":
         start, end = int(start), int(end)
+    if numpy_dtype.kind == "c":
+        return _spaced_parts(complex(start), complex(end), steps, numpy_dtype.type(0).real.dtype)
     is_half = numpy_dtype in dt.NUMPY_HALVES
-    number: Any = numpy_dtype.type if is_half else NUMBERS.get(numpy_dtype.type, np.float64)
+    narrow = is_half or numpy_dtype.type is np.float32
+    number: Any = numpy_dtype.type if narrow else np.float64
     first, last = number(start), number(end)
     step = (last - first) / number(steps - 1)
     counted = _from_ends(steps)
+    values: np.ndarray
     if is_half:
         values = counted.astype(numpy_dtype) * step
     else:
-        wide = EXACT if number is np.float64 else np.complex128
-        values = counted * (np.float64(step) if number is np.float32 else wide(step))
-        first, last = values.dtype.type(first), values.dtype.type(last)
+        working: Any = np.float64 if narrow else EXACT
+        values = counted * working(step)
+        first, last = working(first), working(last)
     values[: steps // 2] += first
     values[steps // 2 :] += last
     return values.astype(FLOAT64) if values.dtype == EXACT else values
 
 
-NUMBERS = {kind: kind for kind in (np.float32, np.complex64, np.complex128)}
-"""Types whose ends and steps are rounded to them; those of integers are float64's."""
+def _spaced_parts(start: complex, end: complex, steps: int, part: Any) -> np.ndarray:
+    values = np.empty(steps, COMPLEX128)
+    values.real = spaced(start.real, end.real, steps, part)
+    values.imag = spaced(start.imag, end.imag, steps, part)
+    return values
+
+
 EXACT = np.longdouble
 """Holds products of float64 and of numbers up to 2048, on x86 and where it is a quadruple."""
 FEW = 4096
