@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from flambeau.utils._pytree import tree_leaves
 
@@ -30,5 +30,4 @@ def detect_fake_mode(inputs: Any = None) -> FakeTensorMode | None:
     return next(iter(found.values()), None)
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

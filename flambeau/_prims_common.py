@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from flambeau._core import layout
 from flambeau._core.device import device
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 DeviceLikeType: TypeAlias = str | device | int
 """What functions take as a device."""
@@ -19,5 +19,4 @@ def is_contiguous_or_false(
     return a.is_contiguous(memory_format=memory_format)  # type: ignore[no-any-return]
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

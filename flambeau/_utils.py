@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from flambeau._core.device import device as Device
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 
@@ -207,5 +207,4 @@ def _device_module(device_type: str) -> Any:
     return importlib.import_module(f"{__package__}.{device_type}")
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

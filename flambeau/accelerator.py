@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau import cuda
 from flambeau._core.device import Cuda, device
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 NO_ACCELERATOR = "Cannot access accelerator device when none is available."
 
@@ -92,5 +92,4 @@ def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
     return cuda.mem_get_info(device_index)
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

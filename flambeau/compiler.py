@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily, missing
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
@@ -99,5 +99,4 @@ def reset() -> None:
     """Forget what was compiled: nothing is."""
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

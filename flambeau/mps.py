@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 
 def is_available() -> bool:
@@ -27,5 +25,4 @@ def synchronize() -> None:
     raise RuntimeError("Cannot execute deviceSynchronize() without MPS backend.")
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

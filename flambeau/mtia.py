@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 
 def is_available() -> bool:
@@ -22,5 +20,4 @@ def is_initialized() -> bool:
     return False
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

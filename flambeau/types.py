@@ -5,12 +5,12 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Sequence
-from typing import IO, Any, TypeAlias
+from typing import IO, TypeAlias
 
 from flambeau._core.device import device as _device
 from flambeau._core.dtype import dtype
 from flambeau._core.layout import Size, layout
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau._tensor.typed_storage import TypedStorage
@@ -34,5 +34,4 @@ _size: TypeAlias = Size | list[int] | tuple[int, ...]
 _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 
 def is_available() -> bool:
@@ -60,5 +60,4 @@ def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
     return OrderedDict()
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -154,6 +154,9 @@ VALUES: dict[str, Case] = {
     "Einstein": mapped(lambda t, a: t.einsum("i,j->ij", a, a)),
     "searched": mapped(lambda t, a: t.bucketize(a, t.tensor([0.3, 1.0]))),
     "scattered": mapped(lambda t, a: t.zeros(3).scatter(0, t.tensor([2, 0]), a)),
+    "repeated": lambda t: t.vmap(lambda a, n: a.repeat_interleave(n))(
+        rows(t), t.tensor([[0, 3], [1, 2], [2, 1]])
+    ),
     "pieces": lambda t: t.vmap(lambda a: a.sum(), chunk_size=2)(rows(t)),
 }  # fmt: skip
 
@@ -166,6 +169,7 @@ def _tensors(found: Any) -> list[Any]:
     return [found]
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("name", VALUES)
 def test_values(name: str) -> None:
     want, got = (_tensors(VALUES[name](library)) for library in (reference, flambeau))

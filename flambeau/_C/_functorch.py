@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor
 from flambeau.func.batched import _add_batch_dim, _remove_batch_dim
@@ -63,5 +63,4 @@ def get_unwrapped(tensor: Tensor) -> Tensor:
 __all__ = ["_add_batch_dim", "_remove_batch_dim"]
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -10,6 +10,7 @@ import functools
 import sys
 from collections.abc import Callable, Container, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from .._version import __version__
@@ -76,9 +77,10 @@ def missing(module_name: str, attribute: str) -> NoReturn:
     raise AttributeError(f"module '{module}' has no attribute '{attribute}'", name=attribute)
 
 
-def lazily(module_name: str, file_of: Mapping[str, str],
+def lazily(module_name: str, file_of: Mapping[str, str] = MappingProxyType({}),
            files: Container[str] = ()) -> Callable[[str], Any]:  # fmt: skip
-    """A package's `__getattr__`: names in its files, and files, imported when first used."""
+    """A module's `__getattr__`: names in a package's files, and files, imported when first used;
+    for others, `missing`."""
 
     def find(name: str) -> Any:
         if name in file_of:

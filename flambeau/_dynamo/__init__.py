@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._dynamo import config, eval_frame, exc
 from flambeau._dynamo.eval_frame import OptimizedModule
 from flambeau._tensor.tensor import Tensor
@@ -73,5 +73,4 @@ def _note(tensor: Any, name: str, index: Any) -> None:
     vars(tensor).setdefault(name, set()).update(dims)
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

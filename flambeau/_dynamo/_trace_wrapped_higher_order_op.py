@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 
 class TransformGetItemToIndex:
@@ -17,5 +15,4 @@ class TransformGetItemToIndex:
         return None
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core.absent import absent_class
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 OptimizedModule: Any = absent_class("torch._dynamo.eval_frame.OptimizedModule")
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 
 class TorchDynamoException(RuntimeError):
@@ -35,5 +33,4 @@ class UserError(Unsupported):
     """A fault of the program."""
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 
 def is_compile_supported(device_type: Any) -> bool:
@@ -12,5 +12,4 @@ def is_compile_supported(device_type: Any) -> bool:
     return False
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._tensor.tensor import Tensor
 from flambeau.func.modules import functional_call, stack_module_state
 from flambeau.nn.module import Module
@@ -142,5 +142,4 @@ def combine_state_for_ensemble(models: Sequence[Module]) -> Any:
     return function, tuple(params.values()), tuple(buffers.values())
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

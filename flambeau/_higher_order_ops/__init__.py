@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._higher_order_ops.associative_scan import associative_scan
 from flambeau._higher_order_ops.cond import cond
 
 __all__ = ["associative_scan", "cond"]
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

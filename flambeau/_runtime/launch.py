@@ -22,6 +22,7 @@ import numpy as np
 from flambeau._compiler.types import Pointer
 from flambeau._runtime import allocator, choice, threads, trampoline
 from flambeau._runtime.cpu import _HEADER, _word_at, address
+from flambeau._runtime.pool_kernels import MOST
 
 CHECKED = "bounds" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
 WATCHED = CHECKED or allocator.DEBUG
@@ -82,21 +83,11 @@ class Kernel:
             allocator.ready()
         self.direct(*arguments)
 
-    def parallel(self, tasks: int, *arguments: Any) -> None:
-        """Run `tasks` tasks; each is told its number and how many there are."""
+    def parallel(self, tasks: int, *arguments: Any, worth: int = MOST) -> None:
+        """Run `tasks` tasks by `worth` threads at most; each is told its number and how many there
+        are."""
         if not pool_is_ready():
             allocator.ready()  # the first large work of a thread
-        if tasks == 1:
-            self.alone(*arguments)
-            return
-        threads.run(self, arguments, tasks)
-        if WATCHED:
-            self.raise_fault()
-
-    def limited(self, worth: int, tasks: int, *arguments: Any) -> None:
-        """The same with so many threads at most."""
-        if not pool_is_ready():
-            allocator.ready()
         if tasks == 1:
             self.alone(*arguments)
             return
@@ -153,15 +144,10 @@ class LibraryKernel(Kernel):
         choice.thread.launches += 1
         super().once(*arguments)
 
-    def parallel(self, tasks: int, *arguments: Any) -> None:
+    def parallel(self, tasks: int, *arguments: Any, worth: int = MOST) -> None:
         """Run `tasks` tasks over the thread pool."""
         choice.thread.launches += 1
-        super().parallel(tasks, *arguments)
-
-    def limited(self, worth: int, tasks: int, *arguments: Any) -> None:
-        """The same with so many threads at most."""
-        choice.thread.launches += 1
-        super().limited(worth, tasks, *arguments)
+        super().parallel(tasks, *arguments, worth=worth)
 
 
 def limits_of(array: np.ndarray) -> tuple[int, int]:

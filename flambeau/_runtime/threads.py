@@ -160,7 +160,7 @@ def the_pool() -> NativePool | PythonPool:
         return Shared.pool
 
 
-def run(kernel: Any, arguments: Any, tasks: int, worth: int = layout.MOST) -> None:
+def run(kernel: Any, arguments: Any, tasks: int, worth: int) -> None:
     """Run a kernel's tasks over the pool's threads and the caller, `worth` threads at most."""
     limit = min(settings.get_num_threads(), worth)
     if limit > 1:

@@ -22,13 +22,44 @@ BYTES = bytes.__basicsize__ - 1
 """Where the contents of a bytes object begin."""
 KIND = object.__basicsize__ - 8
 """Where the class of an object stands."""
-MOST = 64
+SLOTS = 64
+"""Words that a function has room for: as many as a record has bits for their kinds."""
+FIRST = 4
+"""What `Calls.spread` is given before a kernel's arguments."""
+MOST = SLOTS - FIRST
 """Arguments of a kernel."""
-RECORD = struct.Struct("5Q")
-"""The kernel's address, the number of its arguments, a bit for each that is a floating-point
-number, the class of arrays, and whether other threads of Python may go on meanwhile."""
 
-SOURCE = f"""
+
+def words(base: str, *names: str, first: int = 0) -> str:
+    """The text that reads the words at a pointer, each "type name", from the word `first` on."""
+    lines = []
+    for k, (kind, name) in enumerate((word.split() for word in names), first):
+        lines += [f"  %{name}.at = getelementptr i64, ptr %{base}, i64 {k}",
+                  f"  %{name} = load {kind}, ptr %{name}.at"]  # fmt: skip
+    return "\n".join(lines)
+
+
+def record(*names: str) -> str:
+    """The text that reads the record behind a function's `self`."""
+    where = f"  %record = getelementptr i8, ptr %self, i64 {BYTES}\n"
+    return where + words("record", *names)
+
+
+HEAD = ("ptr entry", "i64 count", "i64 doubles", "ptr arrays", "i64 addresses")
+"""The record's first words, see `head`."""
+
+
+def head(entry: int, letters: str, any_class: bool = False) -> tuple[int, ...]:
+    """What is called, and how the text of `FILL` reads the arguments: their number, a bit for each
+    that is a floating-point number, the class of arrays, and a bit for each that is an array of
+    `any_class` if it is not a number."""
+    doubles, addresses = (
+        sum(1 << k for k, letter in enumerate(letters) if letter == kind) for kind in "dQ"
+    )
+    return entry, len(letters), doubles, id(np.ndarray), addresses if any_class else 0
+
+
+FILL = f"""
 @PyLong_Type = external global i8
 declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
 declare double @PyFloat_AsDouble(ptr)
@@ -37,29 +68,19 @@ declare ptr @PyErr_Occurred()
 declare ptr @PyLong_FromLong(i64)
 declare i32 @PyErr_BadArgument()
 declare void @Py_DecRef(ptr)
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
 
-; words of the objects from `first` on, as the record says; whether one raised an error
-define internal i1 @fill(ptr %record, ptr %objects, i64 %first, i64 %given, ptr %slots)
-    alwaysinline nounwind {{
+; a word for each object, as the record behind `self` says; whether one raised an error
+define internal i1 @fill(ptr %self, ptr %objects, i64 %given, ptr %slots) alwaysinline nounwind {{
 begin:
-  %at1 = getelementptr i64, ptr %record, i64 1
-  %count = load i64, ptr %at1
-  %at2 = getelementptr i64, ptr %record, i64 2
-  %doubles = load i64, ptr %at2
-  %at3 = getelementptr i64, ptr %record, i64 3
-  %arrays = load ptr, ptr %at3
-  %all = add i64 %count, %first
-  %fits = icmp eq i64 %given, %all
+{record(*HEAD)}
+  %fits = icmp eq i64 %given, %count
   br i1 %fits, label %next, label %refuse
 next:
   %k = phi i64 [0, %begin], [%after, %keep]
   %more = icmp slt i64 %k, %count
   br i1 %more, label %read, label %check
 read:
-  %place = add i64 %k, %first
-  %from = getelementptr ptr, ptr %objects, i64 %place
+  %from = getelementptr ptr, ptr %objects, i64 %k
   %object = load ptr, ptr %from
   %where = getelementptr i8, ptr %object, i64 {KIND}
   %kind = load ptr, ptr %where
@@ -70,9 +91,8 @@ array:
   %start = load i64, ptr %field
   br label %keep
 number:
-  %shifted = lshr i64 %doubles, %k
-  %bit = and i64 %shifted, 1
-  %is_double = icmp ne i64 %bit, 0
+  %double.shifted = lshr i64 %doubles, %k
+  %is_double = trunc i64 %double.shifted to i1
   br i1 %is_double, label %double, label %whole
 double:
   %real = call double @PyFloat_AsDouble(ptr %object)
@@ -85,6 +105,10 @@ int:
   %own = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object)
   br label %keep
 other:
+  %address.shifted = lshr i64 %addresses, %k
+  %is_address = trunc i64 %address.shifted to i1
+  br i1 %is_address, label %array, label %convert
+convert:
   %made = call ptr @PyNumber_Long(ptr %object)
   %none = icmp eq ptr %made, null
   br i1 %none, label %raised, label %converted
@@ -108,18 +132,34 @@ refuse:
 raised:
   ret i1 true
 }}
+"""
+"""The reading of arguments, for all functions whose records begin with `HEAD`."""
 
-; (*arguments): one task in this thread
-define ptr @call(ptr %self, ptr %objects, i64 %given) nounwind {{
+
+def function(name: str, body: str) -> str:
+    """The text of a function whose arguments are in `slots` when its body, which ends with a
+    `result`, begins."""
+    return f"""
+define ptr @{name}(ptr %self, ptr %objects, i64 %given) nounwind {{
 begin:
-  %slots = alloca [{MOST} x i64]
-  %record = getelementptr i8, ptr %self, i64 {BYTES}
-  %failed = call i1 @fill(ptr %record, ptr %objects, i64 0, i64 %given, ptr %slots)
+  %slots = alloca [{SLOTS} x i64]
+  %failed = call i1 @fill(ptr %self, ptr %objects, i64 %given, ptr %slots)
   br i1 %failed, label %raise, label %go
+raise:
+  ret ptr null
 go:
-  %entry = load ptr, ptr %record
-  %at4 = getelementptr i64, ptr %record, i64 4
-  %shares = load i64, ptr %at4
+{body}
+  ret ptr %result
+}}
+"""
+
+
+RECORD = struct.Struct(f"{len(HEAD) + 1}Q")
+"""`HEAD`, and whether other threads of Python may go on meanwhile."""
+
+# (*arguments): one task in this thread
+CALL = function("call", f"""\
+{record(*HEAD, "i64 shares")}
   %is_shared = icmp ne i64 %shares, 0
   br i1 %is_shared, label %shared, label %alone
 alone:
@@ -131,63 +171,39 @@ shared:
   call void @PyEval_RestoreThread(ptr %state)
   br label %done
 done:
-  %result = call ptr @PyLong_FromLong(i64 0)
-  ret ptr %result
-raise:
-  ret ptr null
-}}
+  %result = call ptr @PyLong_FromLong(i64 0)""")  # fmt: skip
 
-; (run, state, tasks, limit, *arguments): by a pool's function, or one task after the other
-define ptr @spread(ptr %self, ptr %objects, i64 %given) nounwind {{
-begin:
-  %slots = alloca [{MOST} x i64]
-  %few = icmp slt i64 %given, 4
-  br i1 %few, label %refuse, label %start
-start:
-  %record = getelementptr i8, ptr %self, i64 {BYTES}
-  %object0 = load ptr, ptr %objects
-  %run = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object0)
-  %from1 = getelementptr ptr, ptr %objects, i64 1
-  %object1 = load ptr, ptr %from1
-  %state = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object1)
-  %from2 = getelementptr ptr, ptr %objects, i64 2
-  %object2 = load ptr, ptr %from2
-  %tasks = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object2)
-  %from3 = getelementptr ptr, ptr %objects, i64 3
-  %object3 = load ptr, ptr %from3
-  %limit = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object3)
-  %failed = call i1 @fill(ptr %record, ptr %objects, i64 4, i64 %given, ptr %slots)
-  br i1 %failed, label %raise, label %go
-go:
-  %entry = load ptr, ptr %record
+# (run, state, tasks, limit, *arguments): by a pool's function, or one task after the other
+SPREAD = function("spread", f"""\
+{record("ptr entry")}
+{words("slots", "i64 run", "i64 state", "i64 tasks", "i64 limit")}
+  %own = getelementptr i64, ptr %slots, i64 {FIRST}
   %thread = call ptr @PyEval_SaveThread()
   %by_pool = icmp ne i64 %run, 0
   br i1 %by_pool, label %pool, label %next
 pool:
   %pooled = inttoptr i64 %run to ptr
   %code = ptrtoint ptr %entry to i64
-  %words = ptrtoint ptr %slots to i64
-  call void %pooled(i64 %state, i64 %code, i64 %words, i64 %tasks, i64 %limit)
+  %address = ptrtoint ptr %own to i64
+  call void %pooled(i64 %state, i64 %code, i64 %address, i64 %tasks, i64 %limit)
   br label %done
 next:
   %task = phi i64 [0, %go], [%after, %one]
   %more = icmp slt i64 %task, %tasks
   br i1 %more, label %one, label %done
 one:
-  call void %entry(ptr %slots, i64 %task, i64 %tasks)
+  call void %entry(ptr %own, i64 %task, i64 %tasks)
   %after = add i64 %task, 1
   br label %next
 done:
   call void @PyEval_RestoreThread(ptr %thread)
-  %result = call ptr @PyLong_FromLong(i64 0)
-  ret ptr %result
-refuse:
-  %said = call i32 @PyErr_BadArgument()
-  br label %raise
-raise:
-  ret ptr null
-}}
-"""
+  %result = call ptr @PyLong_FromLong(i64 0)""")  # fmt: skip
+
+SOURCE = (
+    f"{FILL}\ndeclare ptr @PyEval_SaveThread()\ndeclare void @PyEval_RestoreThread(ptr)\n"
+    + CALL
+    + SPREAD
+)
 
 
 class MethodDef(ctypes.Structure):
@@ -248,9 +264,8 @@ def calls(address: int, letters: str) -> Calls | None:
     """
     if len(letters) > MOST or not code():
         return None
-    doubles = sum(1 << k for k, letter in enumerate(letters) if letter == "d")
     call, spread = method(b"kernel", code()["call"]), method(b"tasks", code()["spread"])
-    waits, shares = [
-        RECORD.pack(address, len(letters), doubles, id(np.ndarray), shares) for shares in (0, 1)
-    ]
-    return Calls(builtin(call, waits), builtin(call, shares), builtin(spread, shares))
+    one = head(address, letters)
+    tasks = RECORD.pack(*head(address, "q" * FIRST + letters), 1)
+    waits, shares = (RECORD.pack(*one, shares) for shares in (0, 1))
+    return Calls(builtin(call, waits), builtin(call, shares), builtin(spread, tasks))

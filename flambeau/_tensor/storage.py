@@ -31,6 +31,22 @@ def _check_step(index: slice) -> None:
                            "supported")  # fmt: skip
 
 
+def takes(target: Any, source: Any, is_as_large: bool) -> bool:
+    """Whether numbers are copied from one storage to another: both have memory.
+
+    Raises:
+        RuntimeError: their sizes differ. NotImplementedError: the numbers do not exist.
+    """
+    if not is_as_large:
+        raise RuntimeError(
+            f"size does not match, self was {target.nbytes()} bytes but src was "
+            f"{source.nbytes()} bytes"
+        )
+    if target.device is not META and source.device is META:
+        raise NotImplementedError(NO_DATA)
+    return target.device is not META
+
+
 class StorageBase:
     """What is memory, however typed: programs ask `isinstance(x, torch.StorageBase)`.
 
@@ -275,15 +291,8 @@ class UntypedStorage(StorageBase):
 
     def copy_(self, source: UntypedStorage, non_blocking: bool | None = None) -> UntypedStorage:
         """Overwrite with another storage's bytes."""
-        if source.nbytes() != self.nbytes():
-            raise RuntimeError(
-                f"size does not match, self was {self.nbytes()} bytes but src was "
-                f"{source.nbytes()} bytes"
-            )
-        if self.device is META:
+        if not takes(self, source, source.nbytes() == self.nbytes()):
             return self
-        if source.device is META:
-            raise NotImplementedError(NO_DATA)
         if self.device is source.device is CPU:
             self.array[...] = source.array
         else:

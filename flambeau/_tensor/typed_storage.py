@@ -18,8 +18,7 @@ from flambeau._core.device import device as Device
 from flambeau._core.doc_text import with_example
 from flambeau._core.parts import real_part
 from flambeau._core.settings import warn_once
-from flambeau._tensor.meta import NO_DATA
-from flambeau._tensor.storage import UntypedStorage
+from flambeau._tensor.storage import UntypedStorage, takes
 from flambeau._tensor.tensor import Tensor, storage_of
 
 CLASS_NAMES = {
@@ -203,16 +202,8 @@ class TypedStorage:
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
         """Overwrite with the values of another storage, converted to this one's type."""
         elements = source._elements if isinstance(source, TypedStorage) else source.array
-        if elements.size != self.size():
-            raise RuntimeError(
-                f"size does not match, self was {self.nbytes()} bytes but src was "
-                f"{source.nbytes()} bytes"
-            )
-        if self.device is META:
-            return self
-        if source.device is META:
-            raise NotImplementedError(NO_DATA)
-        self._elements[...] = elements.astype(self.dtype.numpy_dtype)
+        if takes(self, source, elements.size == self.size()):
+            self._elements[...] = elements.astype(self.dtype.numpy_dtype)
         return self
 
     def resize_(self, size: int) -> None:

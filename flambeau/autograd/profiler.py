@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from flambeau._core.missing import lazily
 from flambeau.profiler.autograd_profile import (
     EnforceUnique,
     KinetoStepTracker,
@@ -22,7 +21,4 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    from flambeau._core.missing import missing
-
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from flambeau._core.missing import lazily
 from flambeau.profiler.event_list import EventList
 from flambeau.profiler.function_event import (
     FormattedTimesMixin,
@@ -17,7 +16,4 @@ __all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAv
            "Kernel"]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    from flambeau._core.missing import missing
-
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

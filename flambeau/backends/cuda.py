@@ -15,7 +15,7 @@ from typing import Any
 from flambeau._core import attention_backends as attention
 from flambeau._core import precision
 from flambeau._core.device import Cuda
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.backends import _flags
 
 
@@ -297,5 +297,4 @@ def is_ck_sdpa_available() -> bool:
     return False
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -9,6 +9,7 @@ from flambeau._core import precision
 from flambeau._core.cudnn_settings import Cudnn
 from flambeau._core.device import Cuda
 from flambeau._core.dtype import float16, float32, float64
+from flambeau._core.missing import lazily
 from flambeau.backends import _flags
 
 CUDNN_TENSOR_DTYPES = {float16, float32, float64}
@@ -92,10 +93,7 @@ def flags(
                                 fp32_precision, depthwise_kernel))  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    from flambeau._core.missing import missing
-
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)
 
 
 _flags.give(__name__, enabled=_enabled, benchmark=_benchmark, benchmark_limit=_benchmark_limit,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 VERBOSE_OFF, VERBOSE_ON = 0, 1
 
@@ -27,5 +25,4 @@ class verbose:
         """Nothing was changed."""
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

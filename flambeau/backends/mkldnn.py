@@ -6,7 +6,7 @@ import warnings
 from contextlib import AbstractContextManager
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.backends import _flags
 
 VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
@@ -72,8 +72,7 @@ def flags(enabled: bool = False, deterministic: bool = False, allow_tf32: bool =
     return _flags.within(_ALL, (enabled, deterministic, allow_tf32, fp32_precision))
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)
 
 
 _flags.give(__name__, enabled=_enabled, deterministic=_deterministic, allow_tf32=_allow_tf32,

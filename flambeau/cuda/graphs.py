@@ -6,7 +6,7 @@ import gc
 from typing import Any
 
 from flambeau._core.device import Cuda
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._runtime.cuda import graphs as runtime
 from flambeau._runtime.cuda import pools
 from flambeau._runtime.cuda.memory import empty_cache, running
@@ -159,5 +159,4 @@ class graph:
             self.stream_ctx.__exit__(*exc)
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flambeau._core.device import Cuda
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._runtime.cuda import memory as runtime
 from flambeau._runtime.cuda import pinned, pools
 from flambeau._runtime.cuda.memory import Block, Current, running
@@ -354,5 +354,4 @@ def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
         yield
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

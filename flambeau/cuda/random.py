@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flambeau._core.device import Cuda
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.cuda.started import init
 
 __all__ = ["get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all",
@@ -78,5 +78,4 @@ def set_rng_state_all(new_states: Iterable[Any]) -> None:
         _streams().set_rng_state_all(new_states)
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

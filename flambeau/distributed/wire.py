@@ -14,6 +14,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from flambeau.distributed import secret
 from flambeau.distributed.errors import DistNetworkError
@@ -26,6 +27,17 @@ LARGEST = 1 << 26
 """Bytes of the largest frame of a store."""
 REFUSED = "the other side closed the connection in the handshake: is its secret another one?"
 SILENT = "the other side has not answered in the handshake in time: is it another program?"
+
+
+@dataclass(eq=False)
+class Caller:
+    """A connection to a listener, and what came over it."""
+
+    connection: socket.socket
+    challenge: bytes = field(default_factory=secret.nonce)
+    since: float = field(default_factory=time.monotonic)
+    proved: bool = False
+    received: bytearray = field(default_factory=bytearray)
 
 
 def pack(*parts: bytes) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.func.batched import vmap
 from flambeau.func.forward import hessian, jacfwd, jvp, linearize
 from flambeau.func.modules import (
@@ -25,5 +25,4 @@ __all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessia
            "vjp", "vmap"]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

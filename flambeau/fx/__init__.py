@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau.overrides  # operators ask other classes than Tensor from now on
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.fx import graph, graph_module, immutable_collections, node, proxy
 from flambeau.fx._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
 from flambeau.fx.graph import CodeGen, Graph
@@ -30,5 +30,4 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -277,31 +277,9 @@ class ParameterProxy(Proxy):
     def __repr__(self) -> str:
         return f"ParameterProxy({self.name})"
 
-    @property
-    def shape(self) -> Any:
-        """The parameter's own."""
-        return self.param.shape
 
-    def size(self) -> Any:
-        """The parameter's own."""
-        return self.param.size()
-
-    def dim(self) -> int:
-        """The parameter's own."""
-        return self.param.dim()
-
-    @property
-    def ndim(self) -> int:
-        """The parameter's own."""
-        return self.param.ndim
-
-    def numel(self) -> int:
-        """The parameter's own."""
-        return self.param.numel()
-
-    def nelement(self) -> int:
-        """The parameter's own."""
-        return self.param.nelement()
+for _name in ("shape", "ndim", "size", "dim", "numel", "nelement"):
+    setattr(ParameterProxy, _name, property(operator.attrgetter(f"param.{_name}")))
 
 
 def _operation(name: str) -> Callable[..., Any]:

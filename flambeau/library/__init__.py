@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.library.checking import OpCheckError, opcheck
 from flambeau.library.custom_ops import (
     CustomOpDef,
@@ -50,5 +50,4 @@ def get_ctx() -> Any:
     return None
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

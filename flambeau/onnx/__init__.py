@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core.absent import absent_class, absent_function, absent_module
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 ONNXProgram: Any = absent_class("torch.onnx.ONNXProgram")
 OnnxExporterError: Any = type("OnnxExporterError", (RuntimeError,), {"__module__": "torch.onnx"})
@@ -52,5 +52,4 @@ for _name in sorted(MODULES):
         vars(_module).update(parse_args=_as_it_is, quantized_args=_as_it_is)
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._ops.table import overrides
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor
@@ -47,8 +47,7 @@ def _get_current_function_mode_stack() -> list[Any]:
     return list(modes.stacks.function_modes)
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)
 
 
 # ---- for functions that may be taken over

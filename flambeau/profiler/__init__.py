@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core.missing import lazily
 from flambeau.profiler.autograd_profile import KinetoStepTracker, record_function
 from flambeau.profiler.kinds import (
     DeviceType,
@@ -38,7 +39,4 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    from flambeau._core.missing import missing
-
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core.missing import lazily
 from flambeau._ops.factories.sparse_typed import TYPES
 from flambeau._ops.sparse import compressed as forms
 from flambeau._ops.table.namespace import ops
@@ -102,7 +103,4 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) 
     return ops.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def __getattr__(name: str) -> Any:
-    from flambeau._core.missing import missing
-
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

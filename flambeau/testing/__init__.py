@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.testing._comparison import assert_allclose, assert_close
 from flambeau.testing._creation import make_tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from flambeau._core.device import device
 from flambeau._core.dtype import dtype
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._tensor.tensor import Tensor
 
 Lists: TypeAlias = list[list[Tensor | None]]
@@ -72,5 +72,4 @@ def _has_foreach_support(tensors: list[Tensor | None], device: device) -> bool:
     )
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

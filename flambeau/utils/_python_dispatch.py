@@ -18,14 +18,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._tensor.tensor import Tensor, constructors
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass"]
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)
 
 
 class TorchDispatchMode:

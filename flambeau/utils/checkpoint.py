@@ -15,6 +15,7 @@ from typing import Any
 from flambeau._core.autocast import Snapshot
 from flambeau._core.device import Cuda
 from flambeau._core.generator import default_generator
+from flambeau._core.missing import lazily
 from flambeau._tensor.tensor import Tensor, constructors
 from flambeau.autograd import engine
 from flambeau.autograd.backward import backward as run_backward
@@ -260,7 +261,4 @@ def checkpoint_sequential(
     return part(size * (segments - 1), len(modules))(input)
 
 
-def __getattr__(name: str) -> Any:
-    from flambeau._core.missing import missing
-
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

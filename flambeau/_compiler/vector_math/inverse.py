@@ -70,15 +70,21 @@ def turned(start, start_low, times, r, rest):
 
 
 @native
-def arcsin(x):
-    """The angle whose sine is x: beyond 1/2 by the half angle of arccos."""
-    BITS = x.type.bits
+def of_sine(x, near):
+    """Whether |x| > 1/2, and an angle: the one whose sine is `near`, which is |x| or x; if so, half
+    the one whose cosine is |x|."""
     size = absolute(x)
     far = size > 0.5
     z = select(far, fma(size, -0.5, 0.5), size * size)
-    r = select(far, sqrt(z), size)
-    rest = r * z * horner(z, ARCSIN[BITS])
-    quarter, quarter_low = QUARTER_PI[BITS]
+    r = select(far, sqrt(z), near)
+    return far, r, r * z * horner(z, ARCSIN[x.type.bits])
+
+
+@native
+def arcsin(x):
+    """The angle whose sine is x."""
+    far, r, rest = of_sine(x, absolute(x))
+    quarter, quarter_low = QUARTER_PI[x.type.bits]
     start = select(far, x.type(2 * quarter), 0)
     start_low = select(far, x.type(2 * quarter_low), 0)
     return copysign(turned(start, start_low, select(far, x.type(2), -1), r, rest), x)
@@ -87,13 +93,8 @@ def arcsin(x):
 @native
 def arccos(x):
     """The angle whose cosine is x."""
-    BITS = x.type.bits
-    size = absolute(x)
-    far = size > 0.5
-    z = select(far, fma(size, -0.5, 0.5), size * size)
-    r = select(far, sqrt(z), x)
-    rest = r * z * horner(z, ARCSIN[BITS])
-    quarter, quarter_low = QUARTER_PI[BITS]
+    far, r, rest = of_sine(x, x)
+    quarter, quarter_low = QUARTER_PI[x.type.bits]
     right = far & (x > 0)
     turns = select(right, 0, select(far, x.type(4), 2))
     times = select(right, -2, select(far, x.type(2), 1))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import dtype as dt
 from flambeau._core.doc_text import with_example
 from flambeau._core.layout import channels_last_strides, contiguous_format, is_channels_last
 from flambeau._core.settled import settled
@@ -253,7 +254,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     """
     if input is None or repeats is None:
         counts = repeats if input is None else input
-        return wrap(_spread(counts._data, output_size))
+        return _places(counts, output_size)
     if input._stored is not None and isinstance(repeats, Tensor):  # the result has the bits
         with_bit = ops.conj if input._conjugated else ops._neg_view
         found = repeat_interleave.body(with_bit(input), repeats, dim, output_size=output_size)
@@ -263,14 +264,11 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     dim = wrap_dim(dim, input._data.ndim)
     if input._data.ndim == 0:
         input = ops.reshape(input, (1,))
-    is_one = isinstance(repeats, Tensor) and repeats._data.size == 1 and repeats._data.ndim <= 1
-    if is_one and repeats._data.__class__ is Meta:
-        repeats = ops.expand(repeats, (input._data.shape[dim],))
-    elif is_one:
-        repeats = int(repeats._data.reshape(-1)[0])
     if isinstance(repeats, Tensor):
-        places = _spread(_checked_repeats(repeats._data, input._data, dim), output_size)
-        return ops.index_select(input, dim, wrap(places))
+        if repeats._data.size == 1 and repeats._data.ndim <= 1:
+            repeats = ops.expand(repeats, (input._data.shape[dim],))
+        _check_repeats(repeats._data, input._data, dim)
+        return ops.index_select(input, dim, _places(repeats, output_size))
     return _interleave(input, repeats, dim, output_size)
 
 
@@ -287,7 +285,7 @@ def _interleave(input: Any, repeats: int, dim: int, output_size: int | None) -> 
     return ops.view(copied, (*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]))
 
 
-def _checked_repeats(repeats: np.ndarray, data: np.ndarray, dim: int) -> np.ndarray:
+def _check_repeats(repeats: np.ndarray, data: np.ndarray, dim: int) -> None:
     if repeats.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.size != data.shape[dim]:
@@ -295,19 +293,29 @@ def _checked_repeats(repeats: np.ndarray, data: np.ndarray, dim: int) -> np.ndar
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{repeats.size} and input.size({dim}) = {data.shape[dim]}"
         )
-    return repeats
 
 
-def _spread(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
+def _places(repeats: Tensor, output_size: int | None) -> Tensor:
+    if repeats._data.__class__ is not Meta:
+        return ops._repeat_interleave(repeats, output_size)  # type: ignore[no-any-return]
+    if output_size is None:
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
+    return wrap(meta.empty((output_size,), (1,), repeats._data.dtype))
+
+
+@kernel(
+    "_repeat_interleave(Tensor repeats, int? output_size=None) -> Tensor",
+    shape=UNKNOWN,
+    method=False,
+    function=False,
+)
+def spread(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
     """Position i, `repeats[i]` times."""
     if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if repeats.__class__ is Meta and output_size is None:
-        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
-    if repeats.__class__ is Meta:
-        return meta.empty((output_size,), (1,), repeats.dtype)
     if repeats.dtype.kind not in "iu" or repeats.dtype.itemsize < 4:
-        raise RuntimeError("repeats has to be Long or Int tensor")
+        name = dt.from_numpy_dtype(repeats.dtype).scalar_name
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{name}'")
     if repeats.size and repeats.min() < 0:
         raise RuntimeError("repeats can not be negative")
     places = np.repeat(np.arange(repeats.size, dtype=np.int64), repeats)

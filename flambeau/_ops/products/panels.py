@@ -214,8 +214,8 @@ class Panels:
             panels[self.room - COUNTER : self.room] = 0
         run = self.kernel(finish)
         factors = self.factor(finish.alpha), self.factor(finish.beta)
-        run.limited(self.threads, self.tasks, left, right, out, bias, other, panels, *self.numbers,
-                    lies, *steps, *factors)  # fmt: skip
+        run.parallel(self.tasks, left, right, out, bias, other, panels, *self.numbers, lies, *steps,
+                     *factors, worth=self.threads)  # fmt: skip
         give_back(panels)
 
     def _fits(self, left: np.ndarray) -> bool:

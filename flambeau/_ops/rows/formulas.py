@@ -144,6 +144,14 @@ def _normalised(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
     return _affine((centered - drift) * rstd, weight, bias), exact, rstd, variance
 
 
+def _normalised_backward(x: Any, grad: Any, weight: Any, mean: Any, rstd: Any) -> Any:
+    """The gradient of the input, and the normalised rows."""
+    normal = (x - mean) * rstd
+    scaled = _affine(grad, weight, None)
+    along = average(scaled * normal)
+    return rstd * (scaled - average(scaled) - normal * along), normal
+
+
 @formula(x="full", weight="along", bias="along", eps="number")
 def layer_norm(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
     """Normalised rows; mean; 1 / standard deviation."""
@@ -153,10 +161,8 @@ def layer_norm(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
 @formula(x="full", grad="full", weight="along", mean="row", rstd="row")
 def layer_norm_backward(x: Any, grad: Any, weight: Any, mean: Any, rstd: Any) -> Any:
     """Gradients of input, weight and bias."""
-    normal = (x - mean) * rstd
-    scaled = _affine(grad, weight, None)
-    along = average(scaled * normal)
-    return rstd * (scaled - average(scaled) - normal * along), down(grad * normal), down(grad)
+    of_input, normal = _normalised_backward(x, grad, weight, mean, rstd)
+    return of_input, down(grad * normal), down(grad)
 
 
 @formula(x="full", weight="segment", bias="segment", eps="number")
@@ -168,9 +174,7 @@ def group_norm(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
 @formula(x="full", grad="full", weight="segment", mean="row", rstd="row")
 def group_norm_backward(x: Any, grad: Any, weight: Any, mean: Any, rstd: Any) -> Any:
     """The gradient of the input."""
-    normal = (x - mean) * rstd
-    scaled = _affine(grad, weight, None)
-    return rstd * (scaled - average(scaled) - normal * average(scaled * normal))
+    return _normalised_backward(x, grad, weight, mean, rstd)[0]
 
 
 @formula(x="full", weight="row", bias="row", eps="number")

@@ -15,7 +15,7 @@ from flambeau._core import layout as lay
 from flambeau._ops.sparse import arithmetic, products
 from flambeau._ops.sparse.compressing import as_coo, coordinates, flat_entries, restored
 from flambeau._ops.sparse.elementwise import LINEAR, NONLINEAR
-from flambeau._ops.sparse.entries import coalesce, numbers_of, sum_groups
+from flambeau._ops.sparse.entries import coalesce, numbers_of, passed, sum_groups
 from flambeau._ops.sparse.table import COMPRESSED, on_compressed, refusal
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.namespace import get, get_inplace, ops
@@ -313,12 +313,6 @@ def t(tensor: CompressedTensor) -> CompressedTensor:
     result = transpose(tensor, 0, 1)
     result._title = "TBackward0"
     return result
-
-
-def passed(tensor: CompressedTensor) -> Any:
-    """The entries for a result that shares their memory; a leaf's get a node of their own."""
-    entries = tensor._entries
-    return ops._as_entries(entries) if entries.requires_grad else alias(entries)
 
 
 @on_compressed("select.int")

@@ -120,7 +120,7 @@ def sparse_mask(self: Any, mask: Any) -> Any:
     return with_places(mask, read_at(dense, mask))
 
 
-def passed(tensor: SparseTensor) -> Any:
+def passed(tensor: SparseTensor | CompressedTensor) -> Any:
     """The entries for a result that shares their memory; a leaf's get a node of their own."""
     entries = tensor._entries
     return ops._as_entries(entries) if entries.requires_grad else alias(entries)

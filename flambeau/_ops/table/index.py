@@ -38,7 +38,7 @@ replication_pad1d replication_pad1d_backward replication_pad2d replication_pad2d
 replication_pad3d replication_pad3d_backward
 """,
     "arranging.rearrange": """
-_diagonal_copied channel_shuffle diag diag_embed diagflat flip fliplr flipud
+_diagonal_copied _repeat_interleave channel_shuffle diag diag_embed diagflat flip fliplr flipud
 native_channel_shuffle nn.functional.native_channel_shuffle nn.functional.one_hot pixel_shuffle
 pixel_unshuffle repeat repeat_interleave roll rot90 tile tril triu
 """,

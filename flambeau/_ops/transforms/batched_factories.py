@@ -65,14 +65,18 @@ def _with_pattern(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return (value,), {k: v for k, v in kwargs.items() if k not in ("input", "self")}
 
 
+def _made(level: Batch, body: Any, args: Any, kwargs: Any) -> Any:
+    with level.apart():
+        made = body(*args, **kwargs)
+    return level.standing_for(made)
+
+
 def _like(level: Batch, body: Any, before: Any, args: Any, kwargs: Any) -> Any:
     entry = _pattern(level, args, kwargs)
     if entry is None:
         return NotImplemented
     args, kwargs = _with_pattern(entry.value, args, kwargs)
-    with level.apart():
-        made = body(*args, **kwargs)
-    return level.standing_for(made)
+    return _made(level, body, args, kwargs)
 
 
 def _new(level: Batch, body: Any, before: Any, args: Any, kwargs: Any) -> Any:
@@ -81,9 +85,7 @@ def _new(level: Batch, body: Any, before: Any, args: Any, kwargs: Any) -> Any:
         return NotImplemented
     args, kwargs = _with_pattern(entry.value, args, kwargs)
     args, kwargs = _with_examples(level.size, args[1:], kwargs, args[:1])
-    with level.apart():
-        made = body(*args, **kwargs)
-    return level.standing_for(made)
+    return _made(level, body, args, kwargs)
 
 
 def _new_strided(level: Batch, body: Any, before: Any, args: Any, kwargs: Any) -> Any:

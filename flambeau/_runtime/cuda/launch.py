@@ -94,7 +94,7 @@ class Kernel:
         image = assemble.image(self.native, self.statics, self.shape, arch)
         function = driver.function(driver.load_module(image), self.native.name)
         entry = trampoline.launch_address(driver)
-        if not entry:
+        if not entry or len(self.letters) > trampoline.MOST:
             return self._through(driver, function)
         return trampoline.made(driver, entry, self.letters, function, self.shape.threads)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._runtime import choice
-from flambeau._runtime.trampoline import BYTES, builtin, method
+from flambeau._runtime.trampoline import builtin, method, record, words
 
 NEW_FROM_DESCRIPTION, SET_BASE = 94, 282
 """Places of PyArray_NewFromDescr and PyArray_SetBaseObject in NumPy's table of functions."""
@@ -29,38 +29,24 @@ HEAD = 8
 PIECE = 0x200
 """Python's flag for memory that may be written to."""
 NAME = "layout"
-SOURCE = """
+RECORD = ("ptr create", "ptr settle", "ptr kind", "ptr type", "ptr name", "ptr layout")
+SOURCE = f"""
 declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
 
 define ptr @make(ptr %self, ptr %objects, i64 %given) {{
-  %record = getelementptr i8, ptr %self, i64 {begin}
-  %create = load ptr, ptr %record
-  %at1 = getelementptr i64, ptr %record, i64 1
-  %settle = load ptr, ptr %at1
-  %at2 = getelementptr i64, ptr %record, i64 2
-  %kind = load ptr, ptr %at2
-  %at3 = getelementptr i64, ptr %record, i64 3
-  %type = load ptr, ptr %at3
-  %at4 = getelementptr i64, ptr %record, i64 4
-  %name = load ptr, ptr %at4
-  %at5 = getelementptr i64, ptr %record, i64 5
-  %layout = load ptr, ptr %at5
-  %at6 = getelementptr i64, ptr %record, i64 6
-  %dims = load i64, ptr %at6
-  %shape = getelementptr i64, ptr %record, i64 {head}
+{record(*RECORD, "i64 dims")}
+  %shape = getelementptr i64, ptr %record, i64 {HEAD}
   %steps = getelementptr i64, ptr %shape, i64 %dims
   %count = trunc i64 %dims to i32
-  %block = load ptr, ptr %objects
-  %second = getelementptr ptr, ptr %objects, i64 1
-  %number = load ptr, ptr %second
+{words("objects", "ptr block", "ptr number")}
   %address = call i64 @PyLong_AsUnsignedLongLongMask(ptr %number)
   %data = inttoptr i64 %address to ptr
   call void @Py_IncRef(ptr %type)
   %array = call ptr %create(ptr %kind, ptr %type, i32 %count, ptr %shape, ptr %steps, ptr %data,
-                            i32 {writable}, ptr null)
+                            i32 {WRITABLE}, ptr null)
   %none = icmp eq ptr %array, null
   br i1 %none, label %raise, label %hold
 raise:
@@ -96,8 +82,7 @@ def _definition() -> Any:
     """The builtin functions' definition: one piece of code serves all."""
     from flambeau._runtime import engine
 
-    text = SOURCE.format(begin=BYTES, head=HEAD, writable=WRITABLE)
-    return method(b"make", engine.symbols_of(text, ("make",))["make"])
+    return method(b"make", engine.symbols_of(SOURCE, ("make",))["make"])
 
 
 def maker(kind: Any, shape: tuple[int, ...], dtype: np.dtype[Any], steps: tuple[int, ...],
@@ -112,9 +97,9 @@ def maker(kind: Any, shape: tuple[int, ...], dtype: np.dtype[Any], steps: tuple[
     if not choice.available():
         return _in_python(kind, shape, dtype, steps, layout)
     create, settle = _numpy_functions()
-    record = struct.pack(f"{HEAD + 2 * len(shape)}q", create, settle, id(kind), id(dtype), id(NAME),
-                         id(layout), len(shape), 0, *shape, *steps)  # fmt: skip
-    return builtin(_definition(), record, kept=(kind, dtype, layout))
+    read = struct.pack(f"{HEAD + 2 * len(shape)}q", create, settle, id(kind), id(dtype), id(NAME),
+                       id(layout), len(shape), 0, *shape, *steps)  # fmt: skip
+    return builtin(_definition(), read, kept=(kind, dtype, layout))
 
 
 def _in_python(kind: Any, shape: Any, dtype: Any, steps: Any, layout: Any) -> Any:

@@ -42,20 +42,17 @@ def _flag(text: str, name: str) -> bool:
     return text == "True"
 
 
-def _max_split_size(settings: Settings, text: str) -> None:
-    wanted = int(text)
-    if wanted < SMALLEST_SPLIT_LIMIT:
-        raise ValueError(f"CachingAllocator option max_split_size_mb too small, must be >= "
-                         f"{SMALLEST_SPLIT_LIMIT}")  # fmt: skip
-    settings.max_split_size = wanted * MIB
+def _limit(name: str) -> Callable[[Settings, str], None]:
+    """What reads a limit of splitting, in MiB."""
 
+    def read(settings: Settings, text: str) -> None:
+        wanted = int(text)
+        if wanted < SMALLEST_SPLIT_LIMIT:
+            raise ValueError(f"CachingAllocator option {name}_mb too small, must be >= "
+                             f"{SMALLEST_SPLIT_LIMIT}")  # fmt: skip
+        setattr(settings, name, wanted * MIB)
 
-def _max_non_split_rounding(settings: Settings, text: str) -> None:
-    wanted = int(text)
-    if wanted < SMALLEST_SPLIT_LIMIT:
-        raise ValueError(f"CachingAllocator option max_non_split_rounding_mb too small, must be "
-                         f">= {SMALLEST_SPLIT_LIMIT}")  # fmt: skip
-    settings.max_non_split_rounding = wanted * MIB
+    return read
 
 
 def _threshold(settings: Settings, text: str) -> None:
@@ -120,8 +117,8 @@ def _changes_nothing(name: str) -> Callable[[Settings, str], None]:
 
 
 WORDS: dict[str, Callable[[Settings, str], None]] = {
-    "max_split_size_mb": _max_split_size,
-    "max_non_split_rounding_mb": _max_non_split_rounding,
+    "max_split_size_mb": _limit("max_split_size"),
+    "max_non_split_rounding_mb": _limit("max_non_split_rounding"),
     "garbage_collection_threshold": _threshold,
     "roundup_power2_divisions": _divisions,
     "backend": _backend,

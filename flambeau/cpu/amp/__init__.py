@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core.dtype import bfloat16
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.amp.old_names import autocast_for, grad_scaler_for
 
 __all__ = ["GradScaler", "autocast"]
@@ -14,5 +14,4 @@ autocast = autocast_for("cpu", bfloat16)
 GradScaler = grad_scaler_for("cpu")
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

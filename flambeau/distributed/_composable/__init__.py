@@ -3,7 +3,7 @@
 from typing import Any
 
 from flambeau._core.absent import absent_function
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.distributed.fsdp import fully_shard
 
 __all__ = ["checkpoint", "contract", "fully_shard", "replicate"]
@@ -14,5 +14,4 @@ checkpoint, contract, replicate = (
 )
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

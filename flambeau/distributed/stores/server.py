@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from flambeau.distributed import secret
 from flambeau.distributed.stores.requests import unpack_request
 from flambeau.distributed.stores.table import Table
 from flambeau.distributed.wire import (
     HANDSHAKE,
     LARGEST,
     LENGTH,
+    Caller,
     check_answer,
     close_all,
     frame,
@@ -37,14 +37,9 @@ BROKEN = (OSError, ValueError, LookupError, TypeError, ArithmeticError, MemoryEr
 
 
 @dataclass(eq=False)
-class _Caller:
+class _Caller(Caller):
     """A connection, and how far it has come."""
 
-    connection: socket.socket
-    challenge: bytes
-    since: float
-    proved: bool = False
-    received: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
     awaited: list[str] = field(default_factory=list)
     deadline: float = 0.0
@@ -107,7 +102,7 @@ class StoreServer:
         with contextlib.suppress(OSError):
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            caller = _Caller(connection, secret.nonce(), time.monotonic())
+            caller = _Caller(connection)
             self._callers.add(caller)
             self._selector.register(connection, selectors.EVENT_READ, caller)
             self._send(caller, caller.challenge)

@@ -10,27 +10,14 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from flambeau.distributed import secret
-from flambeau.distributed.wire import HANDSHAKE, check_answer
+from flambeau.distributed.wire import HANDSHAKE, Caller, check_answer
 
 RANK = struct.Struct("!I")
 WHOLE = HANDSHAKE + RANK.size
 """Bytes of a caller's answer and its rank; what follows is a message, and is not read here."""
 PATIENCE = 10.0
 """Seconds that a caller has for them."""
-
-
-@dataclass(eq=False)
-class _Caller:
-    """A connection, and what came over it."""
-
-    connection: socket.socket
-    challenge: bytes
-    since: float
-    proved: bool = False
-    received: bytearray = field(default_factory=bytearray)
 
 
 class Callers:
@@ -45,7 +32,7 @@ class Callers:
         listener.setblocking(False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
-        self._callers: dict[_Caller, None] = {}
+        self._callers: dict[Caller, None] = {}
 
     def wait(self, seconds: float) -> list[tuple[int, socket.socket]]:
         """Ranks that have proved themselves, and their connections; after so long, none."""
@@ -69,12 +56,12 @@ class Callers:
             self._drop_the_first()
             return
         connection.setblocking(False)
-        caller = _Caller(connection, secret.nonce(), time.monotonic())
+        caller = Caller(connection)
         self._callers[caller] = None
         self._selector.register(connection, selectors.EVENT_READ, caller)
         self._say(caller, caller.challenge)
 
-    def _heard(self, caller: _Caller) -> int | None:
+    def _heard(self, caller: Caller) -> int | None:
         """The rank that a caller has proved to be, once it is known."""
         if caller not in self._callers:
             return None
@@ -97,7 +84,7 @@ class Callers:
         self._forget(caller)
         return int(rank)
 
-    def _is_right(self, caller: _Caller) -> bool:
+    def _is_right(self, caller: Caller) -> bool:
         """Whether what came so far is what a process with the secret says; it gets our proof."""
         if caller.proved or len(caller.received) < HANDSHAKE:
             return True
@@ -105,7 +92,7 @@ class Callers:
         caller.proved = reply is not None
         return reply is not None and self._say(caller, reply)
 
-    def _say(self, caller: _Caller, text: bytes) -> bool:
+    def _say(self, caller: Caller, text: bytes) -> bool:
         """Send a few bytes, which a new connection takes at once."""
         try:
             return caller.connection.send(text) == len(text)
@@ -123,11 +110,11 @@ class Callers:
             return
         time.sleep(0.01)  # others of this process have all descriptors
 
-    def _forget(self, caller: _Caller) -> None:
+    def _forget(self, caller: Caller) -> None:
         del self._callers[caller]
         self._selector.unregister(caller.connection)
 
-    def _drop(self, caller: _Caller) -> None:
+    def _drop(self, caller: Caller) -> None:
         self._forget(caller)
         caller.connection.close()
 

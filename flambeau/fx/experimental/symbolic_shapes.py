@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
@@ -54,5 +54,4 @@ def free_unbacked_symbols(x: Any) -> set[Any]:
     return set()
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

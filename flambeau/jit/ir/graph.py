@@ -401,3 +401,28 @@ def copy_nodes(block: Block, target: Block, mapping: dict[Value, Value]) -> None
         target.append(copy_node(node, target.graph, mapping))
     for value in block.outputs:
         target.add_output(mapping.get(value, value))
+
+
+def captured(nodes: Sequence[Node]) -> list[Value]:
+    """What nodes use and do not compute themselves, in order of use; constants apart."""
+    inside: set[Value] = set()
+    found: dict[Value, None] = {}
+
+    def visit(node: Node) -> None:
+        for value in node.inputs:
+            use(value)
+        for block in node.blocks:
+            inside.update(block.inputs)
+            for inner in block:
+                visit(inner)
+            for value in block.outputs:
+                use(value)
+        inside.update(node.outputs)
+
+    def use(value: Value) -> None:
+        if value not in inside and not value.is_constant:
+            found[value] = None
+
+    for node in nodes:
+        visit(node)
+    return list(found)

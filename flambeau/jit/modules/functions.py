@@ -66,6 +66,13 @@ class Compiled:
         """The name with the path: `__torch__.module.function`."""
         return self._function.qualified_name
 
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that runs for these arguments: the optimised one."""
+        self(*args, **kwargs)  # type: ignore[operator]
+        from flambeau.jit.optimise import optimised
+
+        return optimised(self._function)
+
     def get_debug_state(self) -> NoReturn:
         """Torch's executor shows its plans; ours has none of that form."""
         from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
@@ -97,13 +104,6 @@ class ScriptFunction(Compiled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
-
-    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that runs for these arguments: the optimised one."""
-        self(*args, **kwargs)
-        from flambeau.jit.optimise import optimised
-
-        return optimised(self._function)
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
         """Write an archive; see `torch.jit.save`."""
@@ -137,13 +137,6 @@ class ScriptMethod(Compiled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(self.owner, *args, **kwargs)
-
-    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that runs for these arguments: the optimised one."""
-        self(*args, **kwargs)
-        from flambeau.jit.optimise import optimised
-
-        return optimised(self._function)
 
     def __reduce__(self) -> NoReturn:
         raise pickle.PickleError("ScriptMethod cannot be pickled")

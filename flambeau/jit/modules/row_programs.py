@@ -360,17 +360,13 @@ class Decided(ast.NodeTransformer):
             return ast.copy_location(ast.Constant(decides if parts else not decides), node)
         return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(node.op, parts), node)
 
-    def visit_If(self, node: ast.If) -> Any:  # noqa: N802
+    def visit_If(self, node: ast.If | ast.IfExp) -> Any:  # noqa: N802
         self.generic_visit(node)
         if not isinstance(node.test, ast.Constant):
             return node
         return node.body if node.test.value else node.orelse
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:  # noqa: N802
-        self.generic_visit(node)
-        if not isinstance(node.test, ast.Constant):
-            return node
-        return node.body if node.test.value else node.orelse
+    visit_IfExp = visit_If  # noqa: N815
 
 
 def _is_stored(node: ast.AST) -> bool:

@@ -23,7 +23,7 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
-from flambeau.jit.ir.graph import Block, Graph, Node, Value
+from flambeau.jit.ir.graph import Block, Graph, Node, Value, captured
 from flambeau.jit.optimise import facts, faults, loops, settings, sharing
 from flambeau.jit.optimise.batching import (
     Batched,
@@ -40,7 +40,7 @@ from flambeau.jit.optimise.batching.saved import (
     recorded,
 )
 from flambeau.jit.optimise.batching.values import depends_on_round
-from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, runner
+from flambeau.jit.optimise.subgraphs import extracted, replace_by_call, runner
 
 FEWEST = 2
 """Rounds of a batch."""

@@ -32,9 +32,9 @@ from flambeau._ops.table.pointwise import wants_grad
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import version_of
 from flambeau.jit.ir import types as T
-from flambeau.jit.ir.graph import Block, Graph, Node, Value
+from flambeau.jit.ir.graph import Block, Graph, Node, Value, captured
 from flambeau.jit.optimise import facts, faults
-from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, runner
+from flambeau.jit.optimise.subgraphs import extracted, replace_by_call, runner
 from flambeau.jit.passes.effects import fills
 
 CONVOLUTIONS = ("aten::conv2d", "aten::_convolution")

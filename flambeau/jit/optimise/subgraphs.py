@@ -10,31 +10,6 @@ from flambeau.jit.ir.graph import Block, Graph, Node, Value, copy_node
 CALL = "flambeau::Call"
 
 
-def captured(nodes: Sequence[Node]) -> list[Value]:
-    """What nodes use and do not compute themselves, in order of use; constants apart."""
-    inside: set[Value] = set()
-    found: dict[Value, None] = {}
-
-    def visit(node: Node) -> None:
-        for value in node.inputs:
-            use(value)
-        for block in node.blocks:
-            inside.update(block.inputs)
-            for inner in block:
-                visit(inner)
-            for value in block.outputs:
-                use(value)
-        inside.update(node.outputs)
-
-    def use(value: Value) -> None:
-        if value not in inside and not value.is_constant:
-            found[value] = None
-
-    for node in nodes:
-        visit(node)
-    return list(found)
-
-
 def used_outside(nodes: Sequence[Node]) -> list[Value]:
     """Results of nodes that others use, in order."""
     own = set(nodes)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flambeau.jit.ir import types as T
-from flambeau.jit.ir.graph import Block, Graph, Node, Value
+from flambeau.jit.ir.graph import Block, Graph, Node, Value, captured
 from flambeau.jit.operators import calls
 from flambeau.jit.operators.forms import Given, call_text
 from flambeau.jit.operators.registry import SCOPE
@@ -191,7 +191,7 @@ class Writer:
         """Leave a node with blocks to a function of its own, if it lies too deep."""
         if self.depth < DEEPEST:
             return False
-        free = _free_values(node)
+        free = captured([node])
         name = f"inner_{len(self.nodes)}"
         arguments = ", ".join(self.text(value) for value in free)
         self.assign(node, f"{name}({arguments})")
@@ -221,30 +221,3 @@ def _fitting(node: Node) -> Any:
     if found is None:
         raise RuntimeError(f"Unknown builtin op: {node.kind}")
     return found
-
-
-def _free_values(node: Node) -> list[Value]:
-    """What a node and its blocks use of what stands around them; constants apart."""
-    inside: set[Value] = set()
-    found: dict[Value, None] = {}
-
-    def use(value: Value) -> None:
-        if value not in inside and not value.is_constant:
-            found[value] = None
-
-    def walk(block: Block) -> None:
-        inside.update(block.inputs)
-        for inner in block:
-            visit(inner)
-        for value in block.outputs:
-            use(value)
-
-    def visit(at: Node) -> None:
-        for value in at.inputs:
-            use(value)
-        for block in at.blocks:
-            walk(block)
-        inside.update(at.outputs)
-
-    visit(node)
-    return list(found)

@@ -56,6 +56,19 @@ class _Layer(Module):
         if not hasattr(self, "activation"):
             self.activation = F.relu
 
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        attended, _ = self.self_attn(
+            x, x, x, key_padding_mask=key_padding_mask, need_weights=False, attn_mask=attn_mask,
+            is_causal=is_causal,
+        )  # fmt: skip
+        return self.dropout1(attended)  # type: ignore[no-any-return]
+
 
 class TransformerEncoderLayer(_Layer):
     """Self-attention and two linear maps, each with dropout, residual and layer norm.
@@ -152,19 +165,6 @@ class TransformerEncoderLayer(_Layer):
             mask, kind,
         )  # fmt: skip
 
-    def _sa_block(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        attended, _ = self.self_attn(
-            x, x, x, key_padding_mask=key_padding_mask, need_weights=False, attn_mask=attn_mask,
-            is_causal=is_causal,
-        )  # fmt: skip
-        return self.dropout1(attended)  # type: ignore[no-any-return]
-
     def _ff_block(self, x: Tensor) -> Tensor:
         x = self.linear2(self.dropout(self.activation(self.linear1(x))))
         return self.dropout2(x)  # type: ignore[no-any-return]
@@ -242,19 +242,6 @@ class TransformerDecoderLayer(_Layer):
         x = self.norm1(x + self._sa_block(x, *own))
         x = self.norm2(x + self._mha_block(x, memory, *other))
         return self.norm3(x + self._ff_block(x))  # type: ignore[no-any-return]
-
-    def _sa_block(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        attended, _ = self.self_attn(
-            x, x, x, key_padding_mask=key_padding_mask, need_weights=False, attn_mask=attn_mask,
-            is_causal=is_causal,
-        )  # fmt: skip
-        return self.dropout1(attended)  # type: ignore[no-any-return]
 
     def _mha_block(
         self,

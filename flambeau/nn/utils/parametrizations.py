@@ -6,7 +6,7 @@ from enum import Enum, auto
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
@@ -330,5 +330,4 @@ def spectral_norm(
     return parametrize.register_parametrization(module, name, step)
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

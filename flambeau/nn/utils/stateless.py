@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.module import Module
 from flambeau.nn.parallel.data_parallel import DataParallel
@@ -111,5 +111,4 @@ def functional_call(
     )
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

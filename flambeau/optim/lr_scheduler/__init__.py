@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._tensor.tensor import Tensor
 from flambeau.optim.lr_scheduler.base import (
     EPOCH_DEPRECATION_WARNING,
@@ -46,5 +46,4 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> NoReturn:
-    missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("llvmlite")  # the trampoline is code that it makes
 
 from flambeau._runtime.cuda import trampoline
-from flambeau._runtime.trampoline import builtin, method
 
 LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, ctypes.c_void_p,
@@ -38,8 +37,7 @@ def seen(letters: str, *arguments: Any) -> tuple[list[Any], Any]:
     address = ctypes.cast(entry, ctypes.c_void_p).value or 0
     told: list[int] = []
     tell = told.append
-    record = trampoline.RECORD.pack(address, 0x1234, 256, id(tell))
-    call = builtin(method(b"launch", trampoline.code(letters)), record)
+    call = trampoline.launcher(address, letters, 0x1234, 256, tell)
     call(*arguments)
     return found, told
 

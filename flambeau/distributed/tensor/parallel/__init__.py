@@ -6,7 +6,7 @@ import warnings
 from fnmatch import fnmatch
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau.distributed.device_mesh import DeviceMesh, active_mesh
 from flambeau.distributed.tensor.parallel.style import (
     ColwiseParallel,
@@ -75,5 +75,4 @@ def _found(module: Module, path: list[str]) -> list[Module]:
     return [part for child in children for part in _found(child, path[1:])]
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flambeau.jit.ir import types as T
-from flambeau.jit.ir.graph import Block, Node, Value
+from flambeau.jit.ir.graph import Block, Node, Value, captured
 from flambeau.jit.operators.naming import with_fact
 from flambeau.jit.optimise import facts
-from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, used_outside
+from flambeau.jit.optimise.subgraphs import extracted, replace_by_call, used_outside
 from flambeau.jit.passes.effects import fills
 
 COMPUTING = with_fact("fused")

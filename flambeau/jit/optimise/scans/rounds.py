@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flambeau.jit.ir import types as T
-from flambeau.jit.ir.graph import Graph, Node, Value
+from flambeau.jit.ir.graph import Graph, Node, Value, captured
 from flambeau.jit.optimise import facts, loops
 from flambeau.jit.optimise.fusion.groups import COMPUTING, PASSIVE, ROWS
 from flambeau.jit.optimise.leaving import Leaving
-from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, runner
+from flambeau.jit.optimise.subgraphs import extracted, replace_by_call, runner
 
 PRODUCTS = frozenset(("aten::matmul", "aten::mm", "aten::mv", "aten::linear", "aten::addmm"))
 PARTS = frozenset(("aten::split", "aten::split_with_sizes", "aten::slice", "aten::narrow",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flambeau._core.missing import missing
+from flambeau._core.missing import lazily
 from flambeau._core.nn_homes import shown_class
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
@@ -200,5 +200,4 @@ def is_pruned(module: Module) -> bool:
     )
 
 
-def __getattr__(name: str) -> Any:
-    return missing(__name__, name)
+__getattr__ = lazily(__name__)

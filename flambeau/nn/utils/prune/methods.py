@@ -79,7 +79,9 @@ def _compute_norm(t: Tensor, n: Any, dim: int) -> Tensor:
 class _WithAmount(BasePruningMethod):
     """`amount`: how many to prune, as a number or as a fraction of all in [0, 1]."""
 
-    amount: float
+    def __init__(self, amount: float) -> None:
+        _validate_pruning_amount_init(amount)
+        self.amount = amount
 
     def _count(self, size: int) -> int:
         """How many of `size` are pruned."""
@@ -98,10 +100,6 @@ class RandomUnstructured(_WithAmount):
     """Prunes elements at random."""
 
     PRUNING_TYPE = "unstructured"
-
-    def __init__(self, amount: float) -> None:
-        _validate_pruning_amount_init(amount)
-        self.amount = amount
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """0 at `amount` random places."""
@@ -123,10 +121,6 @@ class L1Unstructured(_WithAmount):
     """Prunes the elements with the smallest absolute values."""
 
     PRUNING_TYPE = "unstructured"
-
-    def __init__(self, amount: float) -> None:
-        _validate_pruning_amount_init(amount)
-        self.amount = amount
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """0 where the `amount` smallest of |t| are."""
@@ -173,8 +167,8 @@ class RandomStructured(_Structured):
     """Prunes slices at random."""
 
     def __init__(self, amount: float, dim: int = -1) -> None:
-        _validate_pruning_amount_init(amount)
-        self.amount, self.dim = amount, dim
+        super().__init__(amount)
+        self.dim = dim
 
     def _slices_to_keep(self, t: Tensor, size: int, count: int) -> Tensor:
         drawn = ops.rand(size)
@@ -192,8 +186,8 @@ class LnStructured(_Structured):
     """Prunes the slices with the smallest norms of order `n`."""
 
     def __init__(self, amount: float, n: Any, dim: int = -1) -> None:
-        _validate_pruning_amount_init(amount)
-        self.amount, self.n, self.dim = amount, n, dim
+        super().__init__(amount)
+        self.n, self.dim = n, dim
 
     def _slices_to_keep(self, t: Tensor, size: int, count: int) -> Tensor:
         norms = _compute_norm(t, self.n, self.dim)
