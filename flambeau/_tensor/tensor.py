@@ -12,6 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import CPU, META, device, made_on, thread
 from flambeau._core.layout import Size, _Constant, strided
+from flambeau._core.missing import MissingAttribute
 from flambeau._core.tables import entering
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.attributes import FIELDS, TensorBase, attributes
@@ -91,6 +92,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _view_version: int = 0  # the count at which `_node` of a view was right
     _creation: str = ""  # why in-place writes to this view are limited: see autograd.history
     _grad: Tensor | None = None
+    _grad_dtype: Any = False  # the type of a leaf's gradient; None: any; False: the leaf's own
     _hooks: Any = None
     _accumulator: Any = None
     _began: int = 0  # of a leaf that got other memory: the first node that leads to it
@@ -112,6 +114,17 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         if cls is Tensor:
             return constructors["Tensor"](*args, **kwargs)  # type: ignore[no-any-return]
         return constructors["of_class"](constructors["Tensor"](*args), cls)  # type: ignore[no-any-return]
+
+    def __dir__(self) -> list[str]:
+        """The names that this tensor has; those that only PyTorch's tensors have are left out, as
+        is what was removed and only warns."""
+        fields: dict[str, Any] = {}
+        for kind in reversed(type(self).__mro__):
+            fields.update(vars(kind))
+        if self.device.type != "cuda":
+            del fields["__cuda_array_interface__"]
+        absent = {name for name, value in fields.items() if type(value) is MissingAttribute}
+        return [*(fields.keys() | self.__dict__.keys()) - absent - {"volatile"}]
 
     @property
     def dtype(self) -> dt.dtype:

@@ -56,10 +56,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 def inner_edge(edge: GradientEdge) -> Any:
     """A public edge as the engine knows it."""
+    if isinstance(edge.node, AccumulateGrad):
+        return edge.node if edge.node.until else edge.node.variable
     if edge.ownership_token is not None:
         return edge.ownership_token.edge
-    if isinstance(edge.node, AccumulateGrad):
-        return edge.node.variable
     if edge.node.outputs == 1:
         return edge.node
     shown = edge.node.shown
