@@ -60,7 +60,7 @@ def inner_edge(edge: GradientEdge) -> Any:
         return edge.node if edge.node.until else edge.node.variable
     if edge.ownership_token is not None:
         return edge.ownership_token.edge
-    if edge.node.outputs == 1:
+    if edge.node.single():
         return edge.node
     shown = edge.node.shown
     return output_node(edge.node, edge.output_nr if shown is None else shown[edge.output_nr])

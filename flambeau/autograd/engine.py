@@ -159,12 +159,12 @@ class Task:
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
         if self.gaps and is_nothing(grad) and not node.runs_on_nothing:
-            _look_at_saved(node)
+            look_at_saved(node)
             return (None,) * len(node.edges)
         return watched_apply(node, grad) if modes.watch.nodes else node.apply(grad)
 
 
-def _look_at_saved(node: Node) -> None:
+def look_at_saved(node: Node) -> None:
     """Raise if what a node saved is gone or was changed, also where it has nothing to do with it,
     as formulas begin with that."""
     if node.saved is None:

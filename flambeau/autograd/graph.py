@@ -93,6 +93,8 @@ class Node:
     """Whether it is a function of the user's, which runs without gradients, too."""
     runs_on_nothing = False
     """Whether it has something to do where no gradient came."""
+    listed = False
+    """Whether gradients come to it as a list, also that of an only output."""
     composed = False
     """Whether it does what torch has several nodes for. Where it sends nothing, no path leads."""
     facts: dict[str, Any] = {}  # noqa: RUF012  # of a class of nodes, not of one
@@ -117,6 +119,10 @@ class Node:
         """Forget what was saved; a second backward then raises."""
         if self.saved:
             self.saved = None
+
+    def single(self) -> bool:
+        """Whether an edge that leads to the node itself leads to its only output."""
+        return self.outputs == 1 and not self.listed
 
     def lists(self) -> Iterable[slice]:
         """The edges of lists of tensors: hooks are told of all of a list if one is asked for."""
@@ -155,7 +161,7 @@ class Node:
         for position, grad in enumerate(grads):
             if grad is not None and not isinstance(grad, Tensor):
                 raise TypeError(f"argument {position} is not a Variable")
-        found = self.apply(list(grads) if self.outputs > 1 else grads[0])
+        found = self.apply(grads[0] if self.single() else list(grads))
         return found[0] if len(found) == 1 else tuple(found)
 
     def _sequence_nr(self) -> int:
@@ -529,7 +535,7 @@ def _none() -> None:
 
 
 def _with_history(tensor: Tensor, node: Node, index: int) -> Tensor:
-    tensor._node = node if node.outputs == 1 else output_node(node, index)
+    tensor._node = node if node.single() else output_node(node, index)
     tensor._requires_grad = True
     return tensor
 
