@@ -100,6 +100,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _inference: bool = False
     _counts: bool = False  # of an inference tensor that is used outside: writes to it are counted
     _storage: UntypedStorage | None = None
+    _lent: bool = False  # of a tensor that owns memory: whether NumPy's arrays look at it
     _tangents: dict[Any, Any] | None = None  # what it carries in forward mode, by level
     _stands_for: Any = None  # the transform of functions that made this leaf: see `func.reverse`
     _stored: np.ndarray | None = None  # the memory under values that are its conjugate: see bits
@@ -421,12 +422,23 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
     root = tensor if tensor._root is None else tensor._root
     if root._storage is None or root._storage.has_left(memory_of(root)):
         root._storage = UntypedStorage.under(memory_of(root))
+        root._storage.is_ours &= not root._lent
     if root is not tensor and not root._storage.holds(memory_of(tensor)):
         tensor._storage = UntypedStorage.under(
             memory_of(tensor)
         )  # its root looks at other memory since
         return tensor._storage
     return root._storage
+
+
+def lend(tensor: Tensor) -> None:
+    """Note that an array which is no tensor's looks at the memory: it cannot be resized then."""
+    root = tensor if tensor._root is None else tensor._root
+    root._lent = True
+    if root._storage is not None:
+        root._storage.is_ours = False
+    if tensor._storage is not None:
+        tensor._storage.is_ours = False
 
 
 def strides_of(tensor: Tensor) -> tuple[int, ...]:
