@@ -12,7 +12,8 @@ import flambeau as torch
 
 
 @pytest.mark.parametrize("lend", [
-    lambda x: x.numpy(), lambda x: x[1:].numpy(), np.asarray, lambda x: (x.untyped_storage(), x.numpy())
+    lambda x: x.numpy(), lambda x: x[1:].numpy(), np.asarray,
+    lambda x: (x.untyped_storage(), x.numpy()),
 ])  # fmt: skip
 def test_lent_memory_is_not_resizable(lend: Callable[[Any], Any]):
     x = torch.zeros(3)
