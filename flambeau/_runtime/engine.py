@@ -18,7 +18,7 @@ from typing import Any
 
 from flambeau._compiler import native as compiler
 from flambeau._compiler.module import Module
-from flambeau._runtime import cache, choice, library, machine_code, processor, rooms
+from flambeau._runtime import cache, choice, library, machine_code, processor, rooms, stacks
 from flambeau._version import __version__
 
 
@@ -146,6 +146,10 @@ def assemble(text: str, passes: tuple[str, ...] | None, level: int = 1) -> bytes
     """LLVM IR as machine code; see `optimise` and `target`."""
     if "llvm" in DEBUG:
         sys.stderr.write(text)
+    return stacks.with_enough(lambda: _assembled(text, passes, level))
+
+
+def _assembled(text: str, passes: tuple[str, ...] | None, level: int) -> bytes:
     parsed = llvm.parse_assembly(text)
     parsed.verify()
     optimise(parsed, passes)
@@ -285,7 +289,8 @@ def _link_by_llvm(key: str, code: bytes, wanted: tuple[str, ...]) -> dict[str, i
         builder = builder.export_symbol(name)
     with Linked.lock:  # one linker for all: code goes with the linker that has loaded it
         Linked.count += 1
-        library = builder.link(linker(), f"{key}.{Linked.count}")
+        name = f"{key}.{Linked.count}"
+        library = stacks.with_enough(lambda: builder.link(linker(), name))
     addresses = {name: library[name] for name in wanted}
     # Code is never unloaded: threads and arrays may need it until the process is gone.
     library.detach()
