@@ -140,9 +140,24 @@ def _no_deletion(text: str) -> Callable[[Tensor], None]:
 Tensor._grad_fn = property(  # type: ignore[attr-defined]
     lambda self: self.grad_fn, None, _no_deletion("_grad_fn not allowed. Detach tensor instead!")
 )
+
+
+def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
+    """Put the hooks of a table in the place of those that a tensor has; None takes them away."""
+    node = self._node
+    table = self._hooks if node is None else getattr(node, "source", node).hooks
+    known = (table or {}).get("tensor", {})
+    for key, hook in list(known.items()):
+        if type(node) is not OutputNode or hook.index == node.index:
+            del known[key]
+    for hook in (hooks or {}).values():
+        add_hook(self if node is None else node, "tensor", hook)
+
+
 Tensor._backward_hooks = property(  # type: ignore[attr-defined]
-    lambda self: _hooks_of(self, "tensor"), None, _no_deletion("_backwards_hooks not allowed!")
-)
+    lambda self: _hooks_of(self, "tensor"), _set_backward_hooks,
+    _no_deletion("_backwards_hooks not allowed!"),
+)  # fmt: skip
 Tensor._post_accumulate_grad_hooks = property(  # type: ignore[attr-defined]
     lambda self: _hooks_of(self, "accumulated")
 )

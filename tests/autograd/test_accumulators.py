@@ -172,3 +172,20 @@ def test_the_class_of_a_functions_nodes():
     node = Double.apply(torch.ones(1, requires_grad=True)).grad_fn
     assert type(node) is Double._backward_cls
     assert isinstance(node, torch.autograd.function.BackwardCFunction)
+
+
+def test_tables_of_hooks_can_be_set():
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(lambda grad: grad * 10)
+    x._backward_hooks = {0: lambda grad: grad * 3}
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [6, 6]
+    x._backward_hooks = None
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [8, 8]
+    first, second = (x * 2).split(1)
+    for part in (first, second):
+        part.register_hook(lambda grad: grad * 5)
+    first._backward_hooks = {}
+    (first + second).sum().backward()
+    assert x.grad.tolist() == [10, 18]
