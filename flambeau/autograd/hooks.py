@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau._core import modes
 from flambeau._core.dtype import dtype
 from flambeau._core.layout import contiguous_format
 from flambeau._tensor.tensor import Tensor, method
@@ -145,13 +146,21 @@ Tensor._grad_fn = property(  # type: ignore[attr-defined]
 def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
     """Put the hooks of a table in the place of those that a tensor has; None takes them away."""
     node = self._node
-    table = self._hooks if node is None else getattr(node, "source", node).hooks
-    known = (table or {}).get("tensor", {})
+    if type(node) is not OutputNode:
+        owner, field = (self, "_hooks") if node is None else (node, "hooks")
+        kinds = getattr(owner, field) or {}
+        kinds.pop("tensor", None)
+        if hooks is not None:
+            kinds["tensor"] = hooks  # the very table, which may be added to
+        setattr(owner, field, kinds)
+        modes.watch.filled = modes.watch.filled or node is None
+        return
+    known = (node.source.hooks or {}).get("tensor", {})
     for key, hook in list(known.items()):
-        if type(node) is not OutputNode or hook.index == node.index:
+        if hook.index == node.index:
             del known[key]
     for hook in (hooks or {}).values():
-        add_hook(self if node is None else node, "tensor", hook)
+        add_hook(node, "tensor", hook)
 
 
 Tensor._backward_hooks = property(  # type: ignore[attr-defined]
