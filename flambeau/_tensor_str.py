@@ -20,7 +20,7 @@ __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
 
 def _tensor_str(self: Tensor, indent: int) -> str:
     """The values of a tensor in brackets, further lines indented."""
-    return contents_text(self.detach().numpy(), indent)  # type: ignore[attr-defined]
+    return contents_text(self.detach().clone().numpy(), indent)  # type: ignore[attr-defined]
 
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:

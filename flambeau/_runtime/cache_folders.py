@@ -51,7 +51,10 @@ def _instead_of(folder: Path, user: int) -> Path | None:
     """The folder itself or a private one, looked for and warned about once."""
     if not HAS_OWNERS:
         return folder
-    fault = fault_of(folder)
+    try:
+        fault = fault_of(folder)
+    except OSError:  # it is relative to a working directory that is gone
+        return None
     if not fault:
         return Path(os.path.realpath(folder))
     found = next((one for one in _private(user) if not fault_of(one)), None)

@@ -51,21 +51,26 @@ class Library:
         """RuntimeError for a file that is no library, or one of another version."""
         self.path = path
         try:
+            if not path.is_file():  # a pipe would be waited for
+                raise ValueError("there is no file of that name")
             with path.open("rb") as file:
                 head = file.read(len(MAGIC) + LENGTH.size)
                 if head[: len(MAGIC)] != MAGIC:
                     raise ValueError("it begins with other bytes")
                 (length,) = LENGTH.unpack(head[len(MAGIC) :])
+                if length > path.stat().st_size:
+                    raise ValueError("its index is cut short")
                 index = json.loads(file.read(length))
             self.start = len(head) + length
-            self.kernels: dict[str, tuple[int, int, str]] = index["kernels"]
+            self.kernels = dict(map(_entry, index["kernels"].items()))
             self.flags = frozenset(index["needs"])
             self.sources = str(index["sources"])
             caches = {int(level): int(size) for level, size in index["caches"].items()}
             self.made_for = MadeFor(
                 index["cpu"], index["flags"], frozenset(index["features"]), caches
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
+                struct.error) as error:  # fmt: skip
             raise RuntimeError(f"{path} is no library of kernels: {error}") from None
 
     def read(self, name: str) -> bytes | None:
@@ -84,6 +89,14 @@ class Library:
         if hashlib.sha256(code).hexdigest() != digest:
             raise RuntimeError(f"{self.path} is damaged: kernel {name}")
         return code
+
+
+def _entry(item: tuple[str, Any]) -> tuple[str, tuple[int, int, str]]:
+    """A kernel of an index: its name; where it begins, how long it is, its hash."""
+    name, (offset, length, digest) = item
+    if not (type(offset) is type(length) is int and offset >= 0 and length >= 0):
+        raise ValueError(f"kernel {name} has no place")
+    return name, (offset, length, digest)
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite.binding as binding
 
 from flambeau._compiler.module import Module
-from flambeau._runtime import features, processor, rooms
+from flambeau._runtime import features, processor, rooms, stacks
 
 VERSION = binding.llvm_version_info[0]
 binding.initialize_native_target()
@@ -83,6 +83,10 @@ def assemble(text: str, passes: tuple[str, ...] | None, level: int = 1) -> bytes
     """LLVM IR as machine code; see `optimise` and `target`."""
     if "llvm" in DEBUG:
         sys.stderr.write(text)
+    return stacks.with_enough(lambda: _assembled(text, passes, level))
+
+
+def _assembled(text: str, passes: tuple[str, ...] | None, level: int) -> bytes:
     parsed = binding.parse_assembly(text)
     parsed.verify()
     optimise(parsed, passes)
@@ -136,7 +140,8 @@ def link(key: str, code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
         builder = builder.export_symbol(name)
     with Linked.lock:  # one linker for all: code goes with the linker that has loaded it
         Linked.count += 1
-        library = builder.link(linker(), f"{key}.{Linked.count}")
+        name = f"{key}.{Linked.count}"
+        library = stacks.with_enough(lambda: builder.link(linker(), name))
     addresses = {name: library[name] for name in wanted}
     # Code is never unloaded: threads and arrays may need it until the process is gone.
     library.detach()

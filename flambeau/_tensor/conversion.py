@@ -18,7 +18,7 @@ from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
 from flambeau._tensor.device_array import DeviceArray, to_host
 from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.storage import UntypedStorage, elements_under, is_storage
-from flambeau._tensor.tensor import Tensor, method, placed, shown, wrap
+from flambeau._tensor.tensor import Tensor, lend, method, placed, shown, wrap
 
 
 @shown("lift_fresh")
@@ -378,6 +378,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         return self.cpu().numpy(force=True)  # type: ignore[attr-defined, no-any-return]
     if self._data.dtype.kind in "VW":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
+    lend(self)
     return self._data.view()
 
 
@@ -390,6 +391,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
         _refuse_numpy(self)
     if copy:
         return np.array(self._data, dtype)
+    lend(self)
     return np.asarray(self._data, dtype)
 
 

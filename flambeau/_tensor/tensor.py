@@ -12,6 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import CPU, META, device, made_on, thread
 from flambeau._core.layout import Size, _Constant, strided
+from flambeau._core.missing import MissingAttribute
 from flambeau._core.tables import entering
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.attributes import FIELDS, TensorBase, attributes
@@ -91,6 +92,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _view_version: int = 0  # the count at which `_node` of a view was right
     _creation: str = ""  # why in-place writes to this view are limited: see autograd.history
     _grad: Tensor | None = None
+    _grad_dtype: Any = False  # the type of a leaf's gradient; None: any; False: the leaf's own
     _hooks: Any = None
     _accumulator: Any = None
     _began: int = 0  # of a leaf that got other memory: the first node that leads to it
@@ -98,6 +100,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _inference: bool = False
     _counts: bool = False  # of an inference tensor that is used outside: writes to it are counted
     _storage: UntypedStorage | None = None
+    _lent: bool = False  # of a tensor that owns memory: whether NumPy's arrays look at it
     _tangents: dict[Any, Any] | None = None  # what it carries in forward mode, by level
     _stands_for: Any = None  # the transform of functions that made this leaf: see `func.reverse`
     _stored: np.ndarray | None = None  # the memory under values that are its conjugate: see bits
@@ -112,6 +115,17 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         if cls is Tensor:
             return constructors["Tensor"](*args, **kwargs)  # type: ignore[no-any-return]
         return constructors["of_class"](constructors["Tensor"](*args), cls)  # type: ignore[no-any-return]
+
+    def __dir__(self) -> list[str]:
+        """The names that this tensor has; those that only PyTorch's tensors have are left out, as
+        is what was removed and only warns."""
+        fields: dict[str, Any] = {}
+        for kind in reversed(type(self).__mro__):
+            fields.update(vars(kind))
+        if self.device.type != "cuda":
+            del fields["__cuda_array_interface__"]
+        absent = {name for name, value in fields.items() if type(value) is MissingAttribute}
+        return [*(fields.keys() | self.__dict__.keys()) - absent - {"volatile"}]
 
     @property
     def dtype(self) -> dt.dtype:
@@ -408,12 +422,23 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
     root = tensor if tensor._root is None else tensor._root
     if root._storage is None or root._storage.has_left(memory_of(root)):
         root._storage = UntypedStorage.under(memory_of(root))
+        root._storage.is_ours &= not root._lent
     if root is not tensor and not root._storage.holds(memory_of(tensor)):
         tensor._storage = UntypedStorage.under(
             memory_of(tensor)
         )  # its root looks at other memory since
         return tensor._storage
     return root._storage
+
+
+def lend(tensor: Tensor) -> None:
+    """Note that an array which is no tensor's looks at the memory: it cannot be resized then."""
+    root = tensor if tensor._root is None else tensor._root
+    root._lent = True
+    if root._storage is not None:
+        root._storage.is_ours = False
+    if tensor._storage is not None:
+        tensor._storage.is_ours = False
 
 
 def strides_of(tensor: Tensor) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numpy import ndarray
@@ -26,10 +27,26 @@ def total(known: Any, grad: Any) -> Any:
         return tools.add(grad, known)
 
 
-def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int = 1) -> None:
+def of_type(grad: Tensor | None, wanted: Any) -> Tensor | None:
+    """A gradient in the type that its leaf was told to keep; None: in any."""
+    if grad is None or wanted is None or grad.dtype is wanted:
+        return grad
+    if not (wanted.is_floating_point or wanted.is_complex):
+        raise RuntimeError(f"gradients cannot be {wanted}: grad_dtype of a tensor that requires "
+                           "grad has to be a floating or complex type")  # fmt: skip
+    return tools.to_dtype(grad, wanted.numpy_dtype)  # type: ignore[no-any-return]
+
+
+def accumulate_grad(
+    leaf: Tensor,
+    grad: Tensor,
+    create_graph: bool,
+    sharers: int = 1,
+    run_hooks: Callable[[Tensor, Any], None] = run_accumulated_hooks,
+) -> None:
     """Add a gradient to `leaf.grad`; a fresh dense gradient that nobody else holds is taken over.
 
-    `sharers`: how many others hold the gradient tensor.
+    `sharers`: how many others hold the gradient tensor. `run_hooks`: runs those of the leaf.
     """
     current = leaf._grad
     try:
@@ -44,7 +61,7 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int
     except SparseFirst:  # a sparse gradient so far, and now a dense one
         leaf._grad = tools.add(grad, current)
     if leaf._hooks is not None:
-        run_accumulated_hooks(leaf, grad)
+        run_hooks(leaf, grad)
 
 
 def watched_accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd.engine import Task, edges_now
+from flambeau.autograd.engine import Task, edges_now, has_begun_anew
 from flambeau.autograd.graph import Node, OutputNode
 
 Fill = Callable[[Task, Tensor], None]
@@ -31,8 +31,9 @@ class EarlyTask(Task):
 
     __slots__ = ("fill", "full", "uses")
 
-    def __init__(self, roots: Any, keep: bool, uses: dict[Tensor, int], fill: Fill) -> None:
-        super().__init__(roots, keep, {}, None)
+    def __init__(self, roots: Any, keep: bool, captures: dict[Any, list[int]], needed: Any,
+                 uses: dict[Tensor, int], fill: Fill) -> None:  # fmt: skip
+        super().__init__(roots, keep, captures, needed)
         self.uses, self.fill = uses, fill
         self.full: list[Tensor] = []
 
@@ -70,17 +71,20 @@ class EarlyTask(Task):
     def _visit(self, node: Node, grad: Any) -> None:
         """What the engine does with one node. It is a function so that nothing here holds a
         gradient any more when its leaf is filled, which may then keep it without a copy."""
-        if node.hooks is not None:
-            grad = self._arrived(node, grad)[1]
+        needed, captures = self.needed, self.captures
+        if node.hooks is not None or needed is not None:
+            runs, grad = self._arrived(node, grad)
+            if not runs:
+                return
         watched = modes.watch.nodes or self.gaps
         grads = self._applied(node, grad) if watched else node.apply(grad)
         if watched or node.hooks is not None:
             grads = self._shown(node, grads, grad)
         if not self.keep:
             node.release()
-        edges = edges_now(node) if self.stale else node.edges
+        edges = edges_now(node, captures) if self.stale else node.edges
         for edge, part in zip(edges, grads, strict=False):
-            if edge is None:
+            if edge is None or not (needed is None or edge in needed or edge in captures):
                 continue
             if part is not None:
                 self.send(edge, part)
@@ -92,8 +96,13 @@ class EarlyTask(Task):
             self.fill(self, self.full.pop(0))
 
 
-def uses_of_leaves(roots: Any) -> dict[Tensor, int]:
-    """How often a pass from some edges sends to each leaf that wants to be filled early."""
+def uses_of_leaves(roots: Any, captures: dict[Any, list[int]], needed: Any) -> dict[Tensor, int]:
+    """How often a pass from some edges sends to each leaf that wants to be filled early.
+
+    Where only what leads to `captures` runs, `needed` are the nodes that do.
+    """
+    only = needed is not None
+    stale = only and modes.watch.renewed and has_begun_anew(captures)
     uses: dict[Tensor, int] = {}
     seen: set[Node] = set()
     stack = list(roots)
@@ -101,11 +110,13 @@ def uses_of_leaves(roots: Any) -> dict[Tensor, int]:
         edge = stack.pop()
         if isinstance(edge, Tensor):
             hooks: Any = edge._hooks
-            if hooks is not None and any(hooks.values()):
+            wanted = not only or edge in captures
+            if wanted and hooks is not None and any(hooks.values()):
                 uses[edge] = uses.get(edge, 0) + 1
             continue
         node = edge.source if type(edge) is OutputNode else edge
-        if node is not None and node not in seen:
-            seen.add(node)
-            stack.extend(node.edges)
+        if node is None or node in seen or (only and node not in needed):
+            continue
+        seen.add(node)
+        stack.extend(edges_now(node, captures) if stale else node.edges)
     return uses

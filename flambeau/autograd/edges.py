@@ -56,11 +56,11 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 def inner_edge(edge: GradientEdge) -> Any:
     """A public edge as the engine knows it."""
+    if isinstance(edge.node, AccumulateGrad):
+        return edge.node if edge.node.until else edge.node.variable
     if edge.ownership_token is not None:
         return edge.ownership_token.edge
-    if isinstance(edge.node, AccumulateGrad):
-        return edge.node.variable
-    if edge.node.outputs == 1:
+    if edge.node.single():
         return edge.node
     shown = edge.node.shown
     return output_node(edge.node, edge.output_nr if shown is None else shown[edge.output_nr])

@@ -18,9 +18,9 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd.accumulation import accumulate_grad, total, watched_accumulate
+from flambeau.autograd.accumulation import accumulate_grad, of_type, total, watched_accumulate
 from flambeau.autograd.anomaly import check_numbers, watched_apply
-from flambeau.autograd.graph import FREED, Node, OutputNode, unpack
+from flambeau.autograd.graph import FREED, AccumulateGrad, Node, OutputNode, unpack
 from flambeau.autograd.hook_calls import (
     run_accumulated_hooks,
     run_leaf_hooks,
@@ -108,7 +108,8 @@ class Task:
                 grads = self._shown(node, grads, grad)
             if not keep:
                 node.release()
-            for edge, part in zip(edges_now(node) if stale else node.edges, grads, strict=False):
+            edges = edges_now(node, captures) if stale else node.edges
+            for edge, part in zip(edges, grads, strict=False):
                 if edge is None or not (needed is None or edge in needed or edge in captures):
                     continue
                 if part is not None:
@@ -158,12 +159,12 @@ class Task:
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
         if self.gaps and is_nothing(grad) and not node.runs_on_nothing:
-            _look_at_saved(node)
+            look_at_saved(node)
             return (None,) * len(node.edges)
         return watched_apply(node, grad) if modes.watch.nodes else node.apply(grad)
 
 
-def _look_at_saved(node: Node) -> None:
+def look_at_saved(node: Node) -> None:
     """Raise if what a node saved is gone or was changed, also where it has nothing to do with it,
     as formulas begin with that."""
     if node.saved is None:
@@ -183,8 +184,12 @@ def parts_of(captures: dict[Any, Any]) -> dict[Node, list[OutputNode]]:
 
 
 def has_begun_anew(targets: Iterable[Any]) -> bool:
-    """Whether one of some edges is a leaf that was given other memory while it was known."""
-    return any(edge._began for edge in targets if isinstance(edge, Tensor))  # type: ignore[attr-defined]
+    """Whether one of some edges is a leaf that was given other memory while it was known, or what
+    such a leaf was before."""
+    for edge in targets:
+        if type(edge) is AccumulateGrad or (isinstance(edge, Tensor) and edge._began):  # type: ignore[attr-defined]
+            return True
+    return False
 
 
 def leads_to_before(node: Node, edge: Any) -> bool:
@@ -193,9 +198,18 @@ def leads_to_before(node: Node, edge: Any) -> bool:
     return isinstance(edge, Tensor) and edge._began > node.sequence_number
 
 
-def edges_now(node: Node) -> list[Any]:
-    """A node's edges, None for those that lead to a leaf as it was."""
-    return [None if leads_to_before(node, edge) else edge for edge in node.edges]
+def edges_now(node: Node, targets: Iterable[Any]) -> list[Any]:
+    """A node's edges; for those that lead to a leaf as it was, the one of `targets` that stands for
+    that, or None."""
+    return [_edge_before(node, edge, targets) if leads_to_before(node, edge) else edge
+            for edge in node.edges]  # fmt: skip
+
+
+def _edge_before(node: Node, leaf: Tensor, targets: Iterable[Any]) -> AccumulateGrad | None:
+    for edge in targets:
+        if type(edge) is AccumulateGrad and edge.leads_here(node, leaf):
+            return edge
+    return None
 
 
 def is_nothing(grad: Any) -> bool:
@@ -229,7 +243,8 @@ def wanted_edges(node: Node) -> tuple[Any, ...]:
     if task is None or task.needed is None:
         return node.edges
     needed, captures = task.needed, task.captures
-    return tuple([edge if edge in needed or edge in captures else None for edge in node.edges])
+    edges = edges_now(node, captures) if task.stale else node.edges
+    return tuple([edge if edge in needed or edge in captures else None for edge in edges])
 
 
 def edges_reached(task: Task) -> set[Any]:
@@ -296,14 +311,16 @@ def backward(
 def _task(roots: Sequence[Any], keep: bool, captures: dict[Any, list[int]], needed: Any,
           accumulate: bool, create_graph: bool) -> Task:  # fmt: skip
     """A pass, which fills leaves early if one of them has hooks."""
-    if modes.watch.filled and accumulate and needed is None:
+    if modes.watch.filled:
         from flambeau.autograd.early import EarlyTask, uses_of_leaves
 
-        uses = uses_of_leaves(roots)
+        uses = uses_of_leaves(roots, captures, needed)
         if uses:
-            return EarlyTask(
-                roots, keep, uses, lambda task, leaf: _fill(task, leaf, None, create_graph)
-            )
+
+            def fill(task: Task, leaf: Tensor) -> None:
+                _fill(task, leaf, None if accumulate else task.captured, create_graph)
+
+            return EarlyTask(roots, keep, captures, needed, uses, fill)
     return Task(roots, keep, captures, needed)
 
 
@@ -333,6 +350,8 @@ def _fill(task: Task, leaf: Tensor, captured: dict[Any, Any] | None, create_grap
     """Fill a leaf with what it was sent, or note it in `captured` for `grad`."""
     grad = task.leaves.pop(leaf)
     wanted = task.needed is None or leaf in task.captures
+    if leaf._grad_dtype is not False:
+        grad = of_type(grad, leaf._grad_dtype)
     if leaf._hooks is not None:  # type: ignore[attr-defined]
         grad = run_leaf_hooks(leaf, grad, wanted and captured is None)
     if not wanted:
@@ -359,7 +378,7 @@ def nodes_leading_to(roots: Sequence[Any], targets: Collection[Any]) -> set[Any]
                 order.append(edge)
     needed: set[Any] = set()
     for node in sorted(order, key=attrgetter("sequence_number")):
-        for edge in edges_now(node) if stale else node.edges:
+        for edge in edges_now(node, targets) if stale else node.edges:
             if (edge in needed or edge in targets) and edge is not None:
                 needed.add(node)
                 break

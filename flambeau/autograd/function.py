@@ -138,7 +138,7 @@ class Context(FunctionCtx):
     What nodes have (`next_functions`, `metadata`, `register_hook`, ...) is found on it too.
     """
 
-    def __init__(self, node: CustomNode, needs_input_grad: tuple[bool, ...]) -> None:
+    def __init__(self, node: BackwardCFunction, needs_input_grad: tuple[bool, ...]) -> None:
         self._node = weakref.ref(node)
         self.needs_input_grad = needs_input_grad
 
@@ -149,7 +149,7 @@ class Context(FunctionCtx):
         return getattr(node, name)
 
 
-class CustomNode(Node):
+class BackwardCFunction(Node):
     """The node of one call of a Function."""
 
     __slots__ = ("context", "input_metas", "positions", "results")
@@ -224,7 +224,8 @@ class _FunctionMeta(type):
     def __init__(cls, name: str, bases: Any, namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
         title = f"{name}Backward"
-        cls._node_class = type(title, (CustomNode,), {"function": cls, "title": title})
+        fields = {"function": cls, "title": title, "__module__": BackwardCFunction.__module__}
+        cls._backward_cls = type(title, (BackwardCFunction,), fields)
 
 
 class Function(FunctionCtx, metaclass=_FunctionMeta):
@@ -248,7 +249,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
     tensor(12.)
     """
 
-    _node_class: type[CustomNode]
+    _backward_cls: type[BackwardCFunction]
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -317,7 +318,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         """The outputs, and the context of the call."""
         if cls.setup_context is not Function.setup_context:
             args, kwargs = _with_defaults(cls.forward, args, kwargs), {}
-        node = cls._node_class()
+        node = cls._backward_cls()
         node.hooks, node.saved, node.versions = None, (), ()
         tensors = [a for a in args if isinstance(a, Tensor)]
         node.positions = tuple([isinstance(a, Tensor) for a in args])
@@ -365,7 +366,7 @@ def _run(cls: type[Function], context: Context, args: Any, kwargs: Any) -> Any:
         modes.grad.enabled = before
 
 
-def _finish(cls: type[Function], node: CustomNode, inputs: list[Tensor], output: Any,
+def _finish(cls: type[Function], node: BackwardCFunction, inputs: list[Tensor], output: Any,
             recording: bool) -> Any:  # fmt: skip
     many = isinstance(output, tuple)  # a list is a value like any other that is no tensor
     outputs = list(output) if many else [output]
@@ -397,7 +398,7 @@ def _check_marks(dirty: tuple[Any, ...], inputs: list[Tensor], outputs: list[Any
         raise RuntimeError(VIEW_AMONG_MANY)
 
 
-def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool) -> Tensor:
+def _own(node: BackwardCFunction, inputs: list[Tensor], result: Tensor, recording: bool) -> Tensor:
     """An output as a tensor of its own: an input returned as it is becomes a view of itself."""
     dirty = node.context._dirty
     if dirty and any(result is t for t in dirty):
@@ -446,7 +447,7 @@ def _has_gradient(context: Context, result: Any) -> bool:
     return not (constant and any(result is t for t in constant))
 
 
-def _link(node: CustomNode, outputs: list[Any], differ: list[bool]) -> None:
+def _link(node: BackwardCFunction, outputs: list[Any], differ: list[bool]) -> None:
     """Give outputs their node. `differ`: which of them gradients flow from."""
     node.outputs = len(outputs)
     pairs = zip(outputs, differ, strict=True)
@@ -479,7 +480,7 @@ def _result_meta(context: Context, result: Any, differs: bool) -> Any:
     return result._data.shape, result._data.dtype, result.device
 
 
-def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
+def _save(node: BackwardCFunction, inputs: list[Tensor], outputs: list[Any]) -> None:
     kept: list[Any] = []
     versions = []
     for position, tensor in enumerate(node.context._to_save):

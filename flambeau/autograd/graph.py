@@ -18,6 +18,7 @@ from flambeau._core import modes
 from flambeau._tensor.bits import share
 from flambeau._tensor.tensor import Counter, Tensor, new
 from flambeau.autograd.changed import changed_error
+from flambeau.autograd.handles import RemovableHandle
 from flambeau.autograd.versions import counter_of, cut_off, version_of
 
 next_sequence_number: Callable[[], int] = itertools.count(1).__next__
@@ -92,6 +93,8 @@ class Node:
     """Whether it is a function of the user's, which runs without gradients, too."""
     runs_on_nothing = False
     """Whether it has something to do where no gradient came."""
+    takes_list = False
+    """Whether gradients come to it as a list, also that of an only output."""
     composed = False
     """Whether it does what torch has several nodes for. Where it sends nothing, no path leads."""
     facts: dict[str, Any] = {}  # noqa: RUF012  # of a class of nodes, not of one
@@ -116,6 +119,10 @@ class Node:
         """Forget what was saved; a second backward then raises."""
         if self.saved:
             self.saved = None
+
+    def single(self) -> bool:
+        """Whether an edge that leads to the node itself leads to its only output."""
+        return self.outputs == 1 and not self.takes_list
 
     def lists(self) -> Iterable[slice]:
         """The edges of lists of tensors: hooks are told of all of a list if one is asked for."""
@@ -154,7 +161,7 @@ class Node:
         for position, grad in enumerate(grads):
             if grad is not None and not isinstance(grad, Tensor):
                 raise TypeError(f"argument {position} is not a Variable")
-        found = self.apply(list(grads) if self.outputs > 1 else grads[0])
+        found = self.apply(grads[0] if self.single() else list(grads))
         return found[0] if len(found) == 1 else tuple(found)
 
     def _sequence_nr(self) -> int:
@@ -182,10 +189,40 @@ class OutputNode(Node):
 
 
 class AccumulateGrad(Node):
-    """The public face of a leaf in the graph."""
+    """The public face of a leaf in the graph.
 
-    __slots__ = ("variable",)
+    A leaf that gets other memory gets another one. `since` and `until` say which nodes lead to
+    this one: those with such sequence numbers. `until` is 0 as long as it is the leaf's.
+    """
+
+    __slots__ = ("since", "until", "variable")
     title = "AccumulateGrad"
+    since: int
+    until: int
+    variable: Tensor
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        """Add a gradient to the leaf's; hooks of this node do not run."""
+        from flambeau.autograd.accumulation import accumulate_grad
+        from flambeau.autograd.hook_calls import run_filled_hooks
+
+        if grad is not None:
+            create_graph = bool(modes.grad.enabled)
+            accumulate_grad(self.variable, grad, create_graph, run_hooks=run_filled_hooks)
+        return ()
+
+    def __call__(self, grad: Any) -> tuple[()]:
+        """Add a gradient to the leaf's."""
+        super().__call__(grad)
+        return ()
+
+    def end(self, number: int) -> None:
+        """Note that the leaf gets another one. A pass reaches this one last."""
+        self.until, self.sequence_number = number, -number
+
+    def leads_here(self, node: Node, leaf: Tensor) -> bool:
+        """Whether an edge to `leaf` leads to this one, which is not the leaf's any more."""
+        return self.variable is leaf and self.since <= node.sequence_number < self.until
 
     def name(self) -> str:
         return f"torch::autograd::{self.title}"
@@ -202,7 +239,8 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     found: AccumulateGrad | None = leaf._accumulator and leaf._accumulator()
     if found is None:
         found = AccumulateGrad()
-        found.variable, found.edges, found.hooks = leaf, (), None
+        found.variable, found.edges, found.hooks, found.saved = leaf, (), None, ()
+        found.since, found.until = leaf._began, 0
         found.sequence_number = 2**63 - 1
         leaf._accumulator = weakref.ref(found)
     return found
@@ -216,58 +254,6 @@ def public_edge(edge: Any) -> tuple[Any, int]:
     if type(edge) is OutputNode:
         return (edge.source, edge._output_number)
     return (edge.public(), 0)
-
-
-class RemovableHandle:
-    """What hook registration returns: `remove()` takes the hook away.
-
-    It keeps neither the table of hooks alive nor tables of marks that go with it (`extra_dict`).
-
-    >>> import flambeau as torch
-    >>> x = torch.ones(1, requires_grad=True)
-    >>> handle = x.register_hook(lambda grad: grad * 10)
-    >>> handle.remove()
-    >>> x.sum().backward()
-    >>> x.grad
-    tensor([1.])
-    """
-
-    next_id = 0
-
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        self.hooks_dict_ref = weakref.ref(hooks_dict)
-        self.id = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
-        self.extra_dict_ref = _references(extra_dict)
-
-    def remove(self) -> None:
-        """Take the hook away; a second call does nothing."""
-        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
-            table = reference()
-            if table is not None:
-                table.pop(self.id, None)
-
-    def __getstate__(self) -> tuple[Any, ...]:
-        return self.hooks_dict_ref(), self.id, tuple([table() for table in self.extra_dict_ref])
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        """What files hold: the table of hooks, the number, and perhaps tables of marks."""
-        hooks, self.id, *more = state
-        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
-        self.extra_dict_ref = _references(more[0] if more else None)
-        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
-
-
-def _references(tables: Any) -> tuple[Any, ...]:
-    """To one table, to several, or to none."""
-    several = tables if isinstance(tables, (list, tuple)) else (tables,)
-    return tuple([weakref.ref(table) for table in several if table is not None])
 
 
 class OfOutput:
@@ -549,7 +535,7 @@ def _none() -> None:
 
 
 def _with_history(tensor: Tensor, node: Node, index: int) -> Tensor:
-    tensor._node = node if node.outputs == 1 else output_node(node, index)
+    tensor._node = node if node.single() else output_node(node, index)
     tensor._requires_grad = True
     return tensor
 

@@ -287,6 +287,9 @@ def begin_anew(leaf: Tensor) -> None:
     they do not lead to the leaf where its gradient is asked for."""
     leaf._began = next_sequence_number()
     modes.watch.renewed = True
+    known = leaf._accumulator and leaf._accumulator()
+    if known is not None:
+        known.end(leaf._began)
     leaf._accumulator = None
 
 

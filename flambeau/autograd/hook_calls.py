@@ -139,8 +139,8 @@ def run_leaf_hooks(leaf: Tensor, grad: Any, accumulates: bool) -> Any:
     return grad
 
 
-def run_accumulated_hooks(leaf: Tensor, grad: Tensor | None) -> None:
-    """Hooks of a leaf that has received a gradient, or was sent none."""
+def run_filled_hooks(leaf: Tensor, grad: Tensor | None) -> None:
+    """Those hooks of a leaf that see the leaf once it has received a gradient."""
     shown = leaf
     for hook in list(leaf._hooks.get("accumulated", {}).values()):
         replaced = hook(shown)
@@ -148,6 +148,11 @@ def run_accumulated_hooks(leaf: Tensor, grad: Tensor | None) -> None:
             shown = checked_part(replaced, shown, hook)
     if shown is not leaf:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
+def run_accumulated_hooks(leaf: Tensor, grad: Tensor | None) -> None:
+    """Hooks of a leaf that has received a gradient, or was sent none."""
+    run_filled_hooks(leaf, grad)
     if leaf._hooks.get("node_post"):
         accumulator_of(leaf)
         for hook in list(leaf._hooks["node_post"].values()):

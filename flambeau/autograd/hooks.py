@@ -5,13 +5,17 @@ from __future__ import annotations
 import functools
 import warnings
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau._core import modes
+from flambeau._core.dtype import dtype
 from flambeau._core.layout import contiguous_format
 from flambeau._tensor.tensor import Tensor, method
 from flambeau.autograd import engine
-from flambeau.autograd.graph import Node, RemovableHandle, add_hook, tools
+from flambeau.autograd.graph import Node, OutputNode, add_hook, tools
+from flambeau.autograd.handles import RemovableHandle
 from flambeau.autograd.history import UNRECORDED, edge_of
 
 NOT_LEAF = (
@@ -62,9 +66,10 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
         raise RuntimeError(f"attempting to assign a gradient with device type '{have}' to a tensor "
                            f"with device type '{want}'. Please ensure that the gradient and the "
                            "tensor are on the same device")  # fmt: skip
-    if grad.dtype is not tensor.dtype:
+    wanted = tensor.dtype if tensor._grad_dtype is False else tensor._grad_dtype
+    if wanted is not None and grad.dtype is not wanted:
         given = grad.dtype.c_name
-        raise RuntimeError(WRONG_DTYPE.format(given=given, wanted=tensor.dtype.scalar_name))
+        raise RuntimeError(WRONG_DTYPE.format(given=given, wanted=wanted.scalar_name))
     if grad.shape != tensor.shape:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of "
@@ -78,6 +83,94 @@ def _del_grad(self: Tensor) -> None:
 
 
 Tensor.grad = property(_get_grad, _set_grad, _del_grad)  # type: ignore[attr-defined]
+
+
+def _get_grad_dtype(self: Tensor) -> dtype | None:
+    """The element type of the gradients that this leaf keeps; None: of any.
+
+    It is the leaf's own until it is set. Gradients that arrive are converted to it.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> x.grad_dtype = torch.float64
+    >>> (3 * x).sum().backward()
+    >>> x.grad
+    tensor([3., 3.], dtype=torch.float64)
+    """
+    if not self.is_leaf:  # type: ignore[attr-defined]
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    return self.dtype if self._grad_dtype is False else self._grad_dtype
+
+
+def _set_grad_dtype(self: Tensor, wanted: Any) -> None:
+    if not self.is_leaf:  # type: ignore[attr-defined]
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if wanted is not None and not isinstance(wanted, dtype):
+        found = type(wanted).__name__
+        raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {found}")
+    known = self._grad
+    if wanted is not None and known is not None and known.dtype is not wanted:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{wanted.scalar_name}' because there is already a gradient "
+            f"with dtype '{known.dtype.c_name}'. Please clear the gradient (.grad = None) before "
+            "changing grad_dtype, or ensure the new grad_dtype matches the existing gradient's "
+            "dtype."
+        )
+    self._grad_dtype = wanted
+
+
+def _hooks_of(tensor: Tensor, kind: str) -> Any:
+    """The table of a tensor's hooks of a kind; None if it never had one."""
+    node = tensor._node
+    if node is None:
+        return (tensor._hooks or {}).get(kind)
+    found = (getattr(node, "source", node).hooks or {}).get(kind)
+    if found is None or type(node) is not OutputNode:
+        return found
+    own = {key: of.hook for key, of in found.items() if of.index == node.index}
+    return OrderedDict(own) if own else None
+
+
+def _no_deletion(text: str) -> Callable[[Tensor], None]:
+    def refuse(self: Tensor) -> None:
+        raise RuntimeError(f"Deletion of {text}")
+
+    return refuse
+
+
+Tensor._grad_fn = property(  # type: ignore[attr-defined]
+    lambda self: self.grad_fn, None, _no_deletion("_grad_fn not allowed. Detach tensor instead!")
+)
+
+
+def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
+    """Put the hooks of a table in the place of those that a tensor has; None takes them away."""
+    node = self._node
+    if type(node) is not OutputNode:
+        owner, field = (self, "_hooks") if node is None else (node, "hooks")
+        kinds = getattr(owner, field) or {}
+        kinds.pop("tensor", None)
+        if hooks is not None:
+            kinds["tensor"] = hooks  # the very table, which may be added to
+        setattr(owner, field, kinds)
+        modes.watch.filled = modes.watch.filled or node is None
+        return
+    known = (node.source.hooks or {}).get("tensor", {})
+    for key, hook in list(known.items()):
+        if hook.index == node.index:
+            del known[key]
+    for hook in (hooks or {}).values():
+        add_hook(node, "tensor", hook)
+
+
+Tensor._backward_hooks = property(  # type: ignore[attr-defined]
+    lambda self: _hooks_of(self, "tensor"), _set_backward_hooks,
+    _no_deletion("_backwards_hooks not allowed!"),
+)  # fmt: skip
+Tensor._post_accumulate_grad_hooks = property(  # type: ignore[attr-defined]
+    lambda self: _hooks_of(self, "accumulated")
+)
+Tensor.grad_dtype = property(_get_grad_dtype, _set_grad_dtype)  # type: ignore[attr-defined]
 
 
 class Retain:

@@ -49,7 +49,7 @@ def _numbers(tensor: Any) -> np.ndarray | None:
     plain = tensor.detach().cpu()
     if plain.dtype.is_floating_point:
         plain = plain.float() if plain.dtype.itemsize < 4 else plain
-    result: np.ndarray = plain.numpy().astype(np.float64)
+    result: np.ndarray = plain.clone().numpy().astype(np.float64)
     return result
 
 

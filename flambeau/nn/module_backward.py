@@ -68,7 +68,7 @@ class Passage:
         for place, tensor in zip(self.places, tensors, strict=True):
             passed[place] = tensor
         nodes = [tensor.grad_fn for tensor in tensors]
-        node = next(n for n in nodes if isinstance(n, BackwardHookFunction._node_class))
+        node = next(n for n in nodes if isinstance(n, BackwardHookFunction._backward_cls))
         node.register_hook(_named_hook(see))
         kind = type(values)
         return tuple(passed) if kind is tuple else kind(*passed)  # as namedtuples are made

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.autograd.graph import RemovableHandle
+from flambeau.autograd.handles import RemovableHandle
 from flambeau.nn.every_module import (
     GlobalHooks,
     Hook,

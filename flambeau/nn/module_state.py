@@ -11,7 +11,7 @@ from flambeau.__future__ import get_swap_module_params_on_conversion
 from flambeau._tensor.swapping import swap_tensors
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
-from flambeau.autograd.graph import RemovableHandle
+from flambeau.autograd.handles import RemovableHandle
 from flambeau.nn.parameter import Parameter, is_lazy
 from flambeau.nn.wrapped_hook import _WrappedHook
 

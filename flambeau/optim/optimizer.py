@@ -26,7 +26,7 @@ from flambeau._tensor.bits import Bits, among, reading, writing
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.grad_mode import set_grad_enabled
-from flambeau.autograd.graph import RemovableHandle
+from flambeau.autograd.handles import RemovableHandle
 from flambeau.optim.options import Group, State
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]

@@ -82,3 +82,7 @@ def _lines(graph: DiGraph, name: str, debug: bool) -> list[str]:
     if debug:
         lines.append(f"      A path to {name}: {' -> '.join(graph.first_path(name))}")
     return lines
+
+
+for _kind in (EmptyMatchError, PackagingError, PackagingErrorReason):
+    _kind.__module__ = "flambeau.package.package_exporter"  # where PyTorch has them

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pickle import UnpicklingError
 from typing import Any
 
-from flambeau.serialization.checks import brief, check_key, expect, is_dunder
+from flambeau.serialization.checks import Keys, brief, expect, is_dunder
 from flambeau.serialization.homes import public_packages
 
 # Never allowed, not even by the user's word.
@@ -118,9 +118,10 @@ def _ordered_dict(*arguments: Any) -> OrderedDict[Any, Any]:
     if not arguments:
         return result
     expect(len(arguments) == 1 and type(arguments[0]) is list, "OrderedDict takes a list of pairs")
+    keys = Keys()
     for pair in arguments[0]:
         expect(type(pair) in (list, tuple) and len(pair) == 2, "OrderedDict takes a list of pairs")
-        result[check_key(pair[0])] = pair[1]
+        result[keys.checked(pair[0])] = pair[1]
     return result
 
 
@@ -149,7 +150,8 @@ def _set(*arguments: Any) -> set[Any]:
     if not arguments:
         return set()
     expect(len(arguments) == 1 and type(arguments[0]) is list, "set takes a list")
-    return {check_key(item) for item in arguments[0]}
+    keys = Keys()
+    return {keys.checked(item) for item in arguments[0]}
 
 
 def _complex(real: Any, imaginary: Any) -> complex:

@@ -6,6 +6,10 @@ from pickle import UnpicklingError
 from types import FunctionType
 from typing import Any
 
+MODULUS = 2**61 - 1
+"""Ints below it have hashes of their own."""
+MOST_ALIKE = 200
+"""How many keys of a container, but for texts, may have one hash."""
 MAX_KEY_PARTS = 1000
 SHORT_TEXT = 64
 SHORT_TUPLE = 8
@@ -93,6 +97,30 @@ def check_key(key: Any) -> Any:
         if isinstance(part, tuple | frozenset):
             parts.extend(part)
     return key
+
+
+class Keys:
+    """The keys of one container, as they come.
+
+    Python's hashes of numbers are no secret: multiples of 2**61 - 1 all have the hash 0, and each
+    of some ten thousand such keys in a megabyte would be compared with all before it.
+    """
+
+    __slots__ = ("alike", "container")
+
+    def __init__(self, container: Any = None) -> None:
+        self.container = container  # which is kept, so that its address stays its own
+        self.alike: dict[int, int] = {}
+
+    def checked(self, key: Any) -> Any:
+        """`key`, if it can be hashed cheaply and few before it have the same hash."""
+        check_key(key)
+        if type(key) is str or (type(key) is int and -MODULUS < key < MODULUS):
+            return key
+        number = hash(key)
+        count = self.alike[number] = self.alike.get(number, 0) + 1
+        expect(count <= MOST_ALIKE, f"over {MOST_ALIKE} keys of a dict or set have the same hash")
+        return key
 
 
 def decode(raw: bytes, encoding: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._core.tables import entering
 from flambeau.serialization.allowed import COPYING
-from flambeau.serialization.checks import check_key, decode
+from flambeau.serialization.checks import Keys, decode
 
 if TYPE_CHECKING:
     from flambeau.serialization.unpickler import SafeUnpickler
@@ -206,7 +206,9 @@ def _set_items(machine: SafeUnpickler, items: list[Any]) -> None:
     if len(items) % 2:
         raise UnpicklingError("odd number of items for SETITEMS")
     for key, value in zip(items[::2], items[1::2], strict=True):
-        target[check_key(key)] = value
+        if type(key) is not str:
+            machine.keys_of(target).checked(key)
+        target[key] = value
 
 
 @opcode(b"\x90")
@@ -215,12 +217,12 @@ def _add_items(machine: SafeUnpickler) -> None:
     target = machine.top()
     if type(target) is not set:
         raise UnpicklingError(f"Can only add items to sets, but got {type(target)}")
-    target.update(check_key(item) for item in items)
+    target.update(map(machine.keys_of(target).checked, items))
 
 
 @opcode(b"\x91")
 def _frozenset(machine: SafeUnpickler) -> None:
-    machine.push(frozenset(check_key(item) for item in machine.pop_mark()))
+    machine.push(frozenset(map(Keys().checked, machine.pop_mark())))
 
 
 # ---- the memo

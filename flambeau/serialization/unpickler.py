@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Any
 
 from flambeau.serialization.allowed import AllowedGlobals
-from flambeau.serialization.checks import CopyBudget, decode, extent
+from flambeau.serialization.checks import CopyBudget, Keys, decode, extent
 from flambeau.serialization.file_bytes import FileBytes
 from flambeau.serialization.opcodes import HANDLERS
 
@@ -49,6 +49,7 @@ class SafeUnpickler:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
+        self._keys: dict[int, Keys] = {}  # of containers, by address
         self.finished = False
         self.budget = CopyBudget(FREE_COPIES + 2 * (self.length - position))
 
@@ -67,6 +68,13 @@ class SafeUnpickler:
         if self.stack or self.marks:
             raise UnpicklingError("the pickle ends with more than one object on its stack")
         return result
+
+    def keys_of(self, container: Any) -> Keys:
+        """The keys of a dict or set so far."""
+        found = self._keys.get(id(container))
+        if found is None:
+            found = self._keys[id(container)] = Keys(container)
+        return found
 
     def take(self, count: int) -> memoryview:
         """The next `count` bytes."""

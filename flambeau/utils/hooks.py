@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.autograd.graph import RemovableHandle
+from flambeau.autograd.handles import RemovableHandle
 
 __all__ = ["RemovableHandle", "unserializable_hook"]
 

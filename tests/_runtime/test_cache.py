@@ -250,3 +250,19 @@ def test_the_fingerprint_is_of_every_file_of_the_compiler(
             text.write("#")
         seen.add(engine.fingerprint.__wrapped__())
     assert len(seen) == 1 + len(files)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the working directory cannot be removed")
+def test_a_working_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative folder leads nowhere then: there is no cache, and kernels run."""
+    program = (
+        "import os, flambeau as torch; os.rmdir(os.getcwd());"
+        "print(torch.softmax(torch.ones(10, 500), 1).sum().item())"
+    )
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "FLAMBEAU_CACHE_DIR": "kept"},
+        cwd=tmp_path / "gone", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert round(float(done.stdout)) == 10

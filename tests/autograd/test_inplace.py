@@ -100,3 +100,12 @@ def test_leaves_may_not_be_written_to() -> None:
     with torch.no_grad():
         x.add_(1)
     assert x.tolist() == [2.0, 2.0]
+
+
+def test_a_tensor_of_chances_gets_zeros_of_its_own_type() -> None:
+    """`bernoulli_(p)` sends them, in the type and the shape of `p`."""
+    chances = torch.full((3,), 0.5, dtype=torch.float64, requires_grad=True)
+    drawn = torch.zeros(3).bernoulli_(chances)
+    drawn.sum().backward()
+    assert chances.grad.dtype is torch.float64
+    assert chances.grad.tolist() == [0, 0, 0]

@@ -261,3 +261,42 @@ def test_opcodes_are_those_of_pickletools():
 
 def test_numbers_are_little_endian():
     assert run(b"\x80\x02J" + struct.pack("<i", -5) + b".") == -5
+
+
+MODULUS = 2**61 - 1
+ALIKE = [MODULUS * (number + 1) for number in range(20_000)]
+"""Numbers with the hash 0."""
+
+
+def _listed(kind: str) -> bytes:
+    """A pickle of a container whose keys have one hash, or parts that have."""
+    numbers = [b"\x8a\x0c" + number.to_bytes(12, "little") for number in ALIKE]
+    if kind == "tuples":
+        numbers = [number + b"\x85" for number in numbers]
+    if kind in ("dict", "tuples"):
+        return b"}(" + b"".join(number + b"N" for number in numbers) + b"u"
+    if kind == "one by one":
+        return b"}" + b"".join(number + b"Ns" for number in numbers)
+    if kind == "ordered":
+        pairs = b"".join(number + b"N\x86" for number in numbers)
+        return b"ccollections\nOrderedDict\n](" + pairs + b"e\x85R"
+    if kind == "set":
+        return b"\x8f(" + b"".join(numbers) + b"\x90"
+    return b"(" + b"".join(numbers) + b"\x91"
+
+
+@pytest.mark.parametrize("kind", ["dict", "one by one", "tuples", "ordered", "set", "frozenset"])
+def test_keys_that_were_made_to_collide(kind: str) -> None:
+    """Half a megabyte would keep Python comparing for minutes."""
+    begin = time.process_time()
+    with pytest.raises(pickle.UnpicklingError, match="keys of a dict or set have the same hash"):
+        run(b"\x80\x04" + _listed(kind) + b".")
+    assert time.process_time() - begin < 5
+
+
+def test_many_honest_keys_of_any_kind() -> None:
+    for keys in (range(5000), [(n, n + 1) for n in range(5000)], [n / 7 for n in range(5000)],
+                 ALIKE[:100], [2**63 + n for n in range(5000)]):  # fmt: skip
+        honest = dict.fromkeys(keys)
+        assert run(pickle.dumps(honest, 4)) == honest
+        assert run(pickle.dumps([{0: 1, -1: 2}] * 3 + [{(0,): n} for n in range(1000)], 4))

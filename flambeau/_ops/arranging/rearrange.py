@@ -15,7 +15,7 @@ from flambeau._core.layout import channels_last_strides, contiguous_format, is_c
 from flambeau._core.settled import settled
 from flambeau._ops.indexing.positions import FULL, highest
 from flambeau._ops.launching.precision import require_known
-from flambeau._ops.table.dims import wrap_dim, wrap_dims
+from flambeau._ops.table.dims import refuse_truth, wrap_dim, wrap_dims
 from flambeau._ops.table.dispatch import named_sizes, size_list
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import BY_NAME, UNKNOWN, alias, composite, kernel
@@ -91,6 +91,8 @@ def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.nda
     >>> torch.roll(torch.arange(4), 1)
     tensor([3, 0, 1, 2])
     """
+    refuse_truth(shifts)
+    refuse_truth(dims)
     # None for `dims` is taken as what it is by default, as in torch
     shifts, dims = [index(shift) for shift in shifts], [index(dim) for dim in dims or ()]
     result = np.empty(data.shape, data.dtype)
@@ -234,6 +236,9 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Any:
     """
     given = (named_sizes(BY_NAME["tile"][0], dims, named),) if named else dims
     counts = size_list(given)
+    if counts and isinstance(counts[0], (bool, np.bool_)):
+        raise TypeError("tile(): argument 'dims' (position 1) must be tuple of ints, but found "
+                        "element of type bool at pos 0")  # fmt: skip
     missing = input._data.ndim - len(counts)
     return ops.repeat(input, [1] * max(missing, 0) + [int(count) for count in counts])
 

@@ -19,7 +19,7 @@ from flambeau._ops.table.pointwise import wants_grad
 from flambeau._ops.table.recording import RowNode
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd.accumulation import total
-from flambeau.autograd.engine import asked_for_all
+from flambeau.autograd.engine import asked_for_all, look_at_saved
 from flambeau.autograd.graph import (
     FREED,
     Node,
@@ -65,6 +65,7 @@ class ListNode(Node):
     """
 
     __slots__ = ("freed", "parts", "starts", "steps")
+    takes_list = True
     freed: bool
     once = False
     """Whether it runs once only, also where nothing is saved that users could see."""
@@ -84,7 +85,10 @@ class ListNode(Node):
     def _gradients(self, grad: Any) -> tuple[Any, ...]:
         found: list[Any] = [None] * len(self.edges)
         for index, (part, given) in enumerate(zip(self.parts, grad, strict=True)):
-            if part is None or given is None:
+            if part is None:
+                continue
+            if given is None:
+                look_at_saved(part)
                 continue
             for operand, own in zip(part.operands, part.apply(given), strict=True):
                 if own is not None:

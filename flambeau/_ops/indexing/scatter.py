@@ -303,6 +303,10 @@ def reduce_positions(data: np.ndarray, positions: np.ndarray, values: np.ndarray
         data[...] = data / counts.astype(data.real.dtype)
 
 
+UNREDUCED = {"mean": "b", "amax": "cW", "amin": "cW"}
+"""Kinds of numbers that torch has no such reduction of."""
+
+
 @writer(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
@@ -334,6 +338,10 @@ def scatter_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.nda
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     found = _operands(data, dim, index, source, op)
+    if data.dtype.kind in UNREDUCED.get(reduce, "") and (index.size or reduce == "mean"):
+        step = f"scatter_gather_tensor_cpu_reduce_{reduce}" if index.size else "div_floor_cpu"
+        name = dt.from_numpy_dtype(data.dtype).scalar_name
+        raise NotImplementedError(f"\"{step}\" not implemented for '{name}'")
     if found is not None:
         data, dim, index, source = found
         positions = linear_positions(data.shape, dim, index)

@@ -28,14 +28,15 @@ from flambeau.autograd.tangents import overwrite
 class Overwritten(Node):
     """The history of a tensor filled with random numbers: zeros for all that came before."""
 
-    __slots__ = ("shapes",)
+    __slots__ = ("kinds",)
 
     def __init__(self, inputs: list[Tensor]) -> None:
         super().__init__(*[edge_of(tensor) for tensor in inputs])
-        self.shapes = [tensor._data.shape for tensor in inputs]
+        self.kinds = [(tensor._data.shape, tensor.dtype) for tensor in inputs]
 
     def apply(self, grad: Tensor) -> tuple[Any, ...]:
-        return tuple([grad.new_zeros(shape) for shape in self.shapes])  # type: ignore[attr-defined]
+        zeros = grad.new_zeros  # type: ignore[attr-defined]
+        return tuple([zeros(shape, dtype=dtype) for shape, dtype in self.kinds])
 
 
 def _overwrite_examples(level: Any, target: Tensor, title: str,

@@ -192,6 +192,11 @@ def _check_bins(input: Any, bins: list[Any]) -> None:
                                f"{each.dtype.c_name}")  # fmt: skip
         if each._data.ndim != 1:
             raise _not_edges(each, dim)
+        if not each._data.size:
+            raise RuntimeError(
+                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements "
+                f"in the bins tensor for dimension {dim}"
+            )
 
 
 def _check_out(input: Any, hist: Any, edges: Any) -> None:

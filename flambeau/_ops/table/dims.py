@@ -74,6 +74,12 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     return wrapped if ndim else ()
 
 
+def refuse_truth(values: Any) -> None:
+    """TypeError for a list of ints that begins with a truth value; later ones count as ints."""
+    if values and isinstance(values[0], (bool, np.bool_)):
+        raise TypeError(f"a list of ints cannot begin with {values[0]!r}")
+
+
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     """A shape with its -1 filled in, or torch's errors."""
     sizes = [int(size) for size in shape]

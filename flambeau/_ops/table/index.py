@@ -646,7 +646,7 @@ empty empty_like empty_strided gumbel_softmax new_empty new_empty_strided
 SETTABLE = "imag real"
 
 MISSING = """
-dequantize grad_dtype index int_repr q_per_channel_axis q_per_channel_scales
-q_per_channel_zero_points q_scale q_zero_point qscheme reinforce resize_as_sparse_ slice_inverse
-smm sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor
+dequantize index int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points
+q_scale q_zero_point qscheme reinforce resize_as_sparse_ slice_inverse smm
+sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor
 """

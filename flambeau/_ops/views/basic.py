@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import modes
 from flambeau._core.dtype import as_dtype, from_numpy_dtype
 from flambeau._core.dtype import dtype as Dtype
 from flambeau._ops.table.bits import is_unwatched, of_memory
-from flambeau._ops.table.dims import infer_size, plain_dim, wrap_dim
+from flambeau._ops.table.dims import infer_size, plain_dim, refuse_truth, wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite, view
 from flambeau._ops.views import geometry
@@ -242,7 +243,10 @@ def view_other(input: Any, size: Any) -> Any:
     """`view` of what is not a shape: a type."""
     if len(size) == 1 and isinstance(as_dtype(size[0]), Dtype):
         _refuse_bits(input)
-        return ops._view_dtype(input, as_dtype(size[0]))
+        result = ops._view_dtype(input, as_dtype(size[0]))
+        if modes.grad.inference:
+            result._inference = True  # unlike other views, as in torch
+        return result
     if len(size) == 0 or isinstance(size, Dtype):
         return NotImplemented
     for position, item in enumerate(size):
@@ -312,6 +316,8 @@ def expand(data: np.ndarray, size: Sequence[int], implicit: bool = False) -> np.
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
+    if size.__class__ is not tuple or len(size) < data.ndim:
+        refuse_truth(size)
     if len(size) < data.ndim:
         raise RuntimeError(
             f"expand({type_name(data)}{{{list(data.shape)}}}, size={list(size)}): the "

@@ -190,9 +190,15 @@ def _beginning(node: Any) -> int | None:
     return None
 
 
+LONGEST_INT = 10_000
+"""Bits of the longest integer whose decimal digits are counted."""
+
+
 def _constant_length(value: Any) -> int:
     if value is Ellipsis:
         return 3
+    if isinstance(value, int) and value.bit_length() > LONGEST_INT:
+        return value.bit_length() // 4  # as hexadecimal digits: Python refuses to write it out
     return len(str(value)) + isinstance(value, str)
 
 

@@ -7,7 +7,8 @@ import warnings
 from typing import Any
 
 from flambeau._core.generator import Generator
-from flambeau.autograd import grad_mode
+from flambeau.autograd import backward, grad_mode
+from flambeau.autograd import grad as gradients
 from flambeau.jit.ir.values import dtype_number
 from flambeau.jit.operators.registry import implements, pieces
 
@@ -32,6 +33,21 @@ def is_grad_enabled() -> bool:
 def set_grad_enabled(value: bool) -> None:
     """Record operators, or do not."""
     grad_mode.set_grad_enabled(value)
+
+
+@implements("grad")
+def grad(outputs: list[Any], inputs: list[Any], grad_outputs: Any, retain_graph: Any,
+         create_graph: bool, allow_unused: bool) -> list[Any]:  # fmt: skip
+    """`torch.autograd.grad`, whose result is a list here."""
+    return list(gradients(outputs, inputs, grad_outputs, retain_graph, create_graph,
+                          allow_unused=allow_unused))  # fmt: skip
+
+
+@implements("backward.TensorList")
+def backward_of_list(tensors: list[Any], grad_tensors: Any, retain_graph: Any,
+                     create_graph: bool) -> None:  # fmt: skip
+    """`torch.autograd.backward`."""
+    backward(tensors, grad_tensors, retain_graph, create_graph)
 
 
 @implements("is_autocast_enabled")

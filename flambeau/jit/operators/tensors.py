@@ -25,7 +25,7 @@ pieces({
     "sym_size.int": "{0}.size({1})", "sym_numel": "{0}.numel()",
     "prim::dtype": "dtype_number({0}.dtype)", "prim::device": "{0}.device",
     "prim::requires_grad": "{0}.requires_grad", "prim::grad": "{0}.grad",
-    "grad": "{0}.grad", "prim::data data": "{0}.data",
+    "prim::data data": "{0}.data",
     "prim::is_cuda": "({0}.device.type == 'cuda')", "prim::is_meta": "({0}.device.type == 'meta')",
     " ".join(f"prim::is_{kind}" for kind in NO_DEVICES): "False",
     "prim::is_quantized prim::is_mkldnn": "False",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,44 @@ def test_lengths() -> None:
         torch._foreach_add(tensors, [1.0])
     with pytest.raises(RuntimeError, match="at least one tensor"):
         torch._foreach_add([], 1.0)
+
+
+@pytest.mark.parametrize("name", ["exp", "sqrt", "reciprocal", "tanh", "sigmoid", "norm"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_list_of_one_has_second_derivatives(name: str, packed: bool) -> None:
+    """As the operator on the tensor alone; also where hooks keep what is saved."""
+    x = torch.tensor([1.5, 2.5], dtype=torch.float64, requires_grad=True)
+    hooks = torch.autograd.graph.saved_tensors_hooks
+
+    def second(apply: Any) -> list[float]:
+        if packed:
+            with hooks(lambda saved: saved, lambda saved: saved):
+                result = apply()
+        else:
+            result = apply()
+        (first,) = torch.autograd.grad(result, x, torch.ones_like(result), create_graph=True)
+        return torch.autograd.grad(first.sum(), x)[0].tolist()
+
+    single = x.norm if name == "norm" else getattr(x, name)
+    wanted = second(single)
+    assert second(lambda: getattr(torch, f"_foreach_{name}")([x])[0]) == pytest.approx(wanted)
+
+
+def test_the_node_of_a_list_of_one() -> None:
+    """It can be called, and named by an edge."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (y,) = torch._foreach_mul([x], 3.0)
+    edge = torch.autograd.graph.GradientEdge(y.grad_fn, 0)
+    assert torch.autograd.grad((y * 2).sum(), edge, retain_graph=True)[0].tolist() == [2, 2]
+    assert y.grad_fn(torch.ones(2)).tolist() == [3, 3]
+
+
+def test_all_that_a_list_has_saved_is_looked_at() -> None:
+    """A write to one result is an error for the gradient of another, as in torch, whether its own
+    tensor learns or not."""
+    for learns in (True, False):
+        x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=learns)
+        first, second = torch._foreach_sigmoid([x, y])
+        second.detach().add_(1)
+        with pytest.raises(RuntimeError, match="which is output 1 of ForeachSigmoid"):
+            first.sum().backward()

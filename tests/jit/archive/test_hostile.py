@@ -6,6 +6,7 @@ import pytest
 
 import flambeau
 from flambeau.jit import Limits
+from flambeau.jit.ir.source import ScriptError
 from tests.jit.archive import handmade
 from tests.jit.archive.handmade import Raw, code, made, named
 
@@ -143,3 +144,10 @@ def test_interfaces_are_loaded_under_limits():
     before = "class I(ModuleInterface):\n  def step(self, x: int) -> int:\n    pass\n"
     module = handmade.load(handmade.archive(classes(before=before)), limits=LIMITS)
     assert isinstance(module, flambeau.jit.ScriptModule)
+
+
+@pytest.mark.parametrize("digits", [100_000, 5000])
+def test_integers_that_python_does_not_write_out(digits):
+    """Errors show where they are, though their decimal digits are not to be had."""
+    with pytest.raises(ScriptError, match="Integral constant out of range"):
+        handmade.load(handmade.archive(handmade.module("return 0x" + "f" * digits)))
