@@ -125,7 +125,7 @@ LATER = {
     "DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "device_mesh": None,
     "GradBucket": "data_parallel.buckets", "BuiltinCommHookType": "data_parallel.builtin_hooks",
     "tensor": None, "_tensor": None, "fsdp": None, "_composable": None, "algorithms": None,
-    "_functional_collectives": None,
+    "_functional_collectives": None, "utils": None,
 }  # fmt: skip
 """Modules that are imported when they are first asked for, and names of theirs."""
 

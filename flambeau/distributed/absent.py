@@ -38,7 +38,6 @@ MODULES = {
     "launcher.api": "LaunchConfig elastic_launch",
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
     "tensor.experimental._attention": "context_parallel set_rotate_method",
-    "utils": "_sync_module_states _verify_param_shape_across_processes _to_kwargs",
 }
 """Module below `torch.distributed`, and the names that libraries import from it."""
 

@@ -34,6 +34,20 @@ tell([plain, gradients(power.batched_powerSGD_hook, 4), gradients(power.batched_
 """
 
 
+STATES = """
+from flambeau.distributed.utils import _sync_module_states, _verify_param_shape_across_processes
+model = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.BatchNorm1d(1))
+with torch.no_grad():
+    for number, tensor in enumerate((*model.parameters(), *model.buffers())):
+        tensor.fill_(10 * RANK + number)
+_sync_module_states(model, dist.group.WORLD, 1 << 20, 1, ["0.bias"])
+_verify_param_shape_across_processes(dist.group.WORLD, list(model.parameters()))
+wrong = [torch.ones(2 + RANK)]
+tell([[x.flatten()[0].item() for x in (*model.parameters(), *model.buffers())],
+      error_of(lambda: _verify_param_shape_across_processes(dist.group.WORLD, wrong))[0]])
+"""
+
+
 @pytest.fixture
 def alone() -> Iterator[None]:
     """A group of one process."""
@@ -49,6 +63,14 @@ def test_a_square_of_full_rank_is_exact_and_errors_of_less_are_fed_back():
             assert full == pytest.approx(plain, rel=1e-3)
             assert one != pytest.approx(plain, rel=1e-6)
             assert one == pytest.approx(plain, rel=0.2, abs=2)
+
+
+def test_states_of_one_process_for_all():
+    with Processes(STATES, 2) as processes:
+        for rank in range(2):
+            values, error = processes.line(rank)
+            assert values == [10, 10 * rank + 1, 12, 13, 14, 15, 16]
+            assert "appears not to match sizes of the same param in process 0" in error
 
 
 @pytest.mark.usefixtures("alone")
