@@ -104,7 +104,7 @@ def _start(library: str, program: str, rank: int, size: int, folder: str,
     )  # fmt: skip
 
 
-MODULES = "programs drawn checkpoints training meshes placed divided sharded".split()
+MODULES = "programs forms drawn checkpoints training meshes placed divided sharded".split()
 """Where programs are looked for."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 from collections.abc import Iterable
 from typing import Any
 
@@ -127,6 +128,9 @@ def compressed(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: i
             optimizer.step()
         record(f"{settings}", lambda model=model: _state(model))
         record("steps", lambda state=state: state.iter)
+    again = pickle.loads(pickle.dumps(state))  # noqa: S301  of this process
+    record("pickled", lambda: (again.iter, again.matrix_approximation_rank, sorted(
+        again.error_dict), again.start_powerSGD_iter))  # fmt: skip
     record("too early", lambda: hooks.PowerSGDState(None, start_powerSGD_iter=1))
 
 

@@ -13,6 +13,7 @@ from flambeau._core.missing import missing
 from flambeau.distributed.absent import make_modules
 from flambeau.distributed.distributed_c10d import (
     Backend,
+    DebugLevel,
     DistBackendError,
     DistError,
     DistNetworkError,
@@ -33,6 +34,7 @@ from flambeau.distributed.distributed_c10d import (
     all_gather_coalesced,
     all_gather_into_tensor,
     all_gather_object,
+    all_gather_single,
     all_reduce,
     all_reduce_coalesced,
     all_to_all,
@@ -47,6 +49,7 @@ from flambeau.distributed.distributed_c10d import (
     gather_object,
     get_backend,
     get_backend_config,
+    get_debug_level,
     get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
@@ -73,6 +76,7 @@ from flambeau.distributed.distributed_c10d import (
     recv_object_list,
     reduce,
     reduce_scatter,
+    reduce_scatter_single,
     reduce_scatter_tensor,
     register_rendezvous_handler,
     rendezvous,
@@ -80,7 +84,10 @@ from flambeau.distributed.distributed_c10d import (
     scatter_object_list,
     send,
     send_object_list,
+    set_debug_level,
+    set_debug_level_from_env,
     split_group,
+    supports_complex,
 )
 
 
@@ -114,8 +121,12 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 make_modules()
 
 
-LATER = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "device_mesh": None,
-         "tensor": None, "_tensor": None, "fsdp": None, "_composable": None}  # fmt: skip
+LATER = {
+    "DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "device_mesh": None,
+    "GradBucket": "data_parallel.buckets", "BuiltinCommHookType": "data_parallel.builtin_hooks",
+    "tensor": None, "_tensor": None, "fsdp": None, "_composable": None, "algorithms": None,
+    "_functional_collectives": None, "utils": None,
+}  # fmt: skip
 """Modules that are imported when they are first asked for, and names of theirs."""
 
 

@@ -20,20 +20,11 @@ FSDP_CHOICES = {
     "StateDictType": "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT",
     "OptimStateKeyType": "PARAM_NAME PARAM_ID",
 }
-COLLECTIVES = (
-    "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce "
-    "all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
-    "wait_tensor"
-)
 MODULES = {
-    "_functional_collectives": COLLECTIVES,
     "_shard": "",
     "_shard.api": "",
     "_shard.sharded_tensor": "ShardedTensor Shard ShardedTensorMetadata TensorProperties",
     "_tensor.experimental": "implicit_replication",
-    "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
-    "algorithms.model_averaging": "",
-    "algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
     "checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
     "checkpoint._fsspec_filesystem": "FsspecReader FsspecWriter",
     "checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
@@ -45,10 +36,8 @@ MODULES = {
         "size_based_auto_wrap_policy transformer_auto_wrap_policy _or_policy _Policy"
     ),
     "launcher.api": "LaunchConfig elastic_launch",
-    "optim.post_localSGD_optimizer": "PostLocalSGDOptimizer",
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
     "tensor.experimental._attention": "context_parallel set_rotate_method",
-    "utils": "_sync_module_states _verify_param_shape_across_processes _to_kwargs",
 }
 """Module below `torch.distributed`, and the names that libraries import from it."""
 

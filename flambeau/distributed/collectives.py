@@ -61,7 +61,8 @@ def _operation(op: Any, name: str, tensor: Tensor) -> RedOpType:
     if tensor.dtype.is_complex and op not in COMPLEX and name == "reduce":
         raise RuntimeError(f"reduce does not support {op} on complex tensors")
     if tensor.dtype.is_complex and op not in COMPLEX:
-        raise ValueError(f"all_reduce does not support {op} on complex tensors")
+        raised = RuntimeError if name.startswith("reduce_scatter") else ValueError  # as PyTorch's
+        raise raised(f"all_reduce does not support {op} on complex tensors")
     check_reduction(op, tensor.dtype)
     return op
 
@@ -240,6 +241,10 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
     return team.submit(job, [output_tensor], async_op)
 
 
+all_gather_single = all_gather_into_tensor
+"""PyTorch's newer name."""
+
+
 def all_gather_coalesced(output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor],
                          group: Any = None, async_op: bool = False) -> Work | None:  # fmt: skip
     """`all_gather` of several tensors; `output_tensor_lists[r][i]` is tensor i of rank r."""
@@ -362,6 +367,10 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = SUM, group: A
     operation = _operation(op, "reduce_scatter_tensor", output)
     inputs = np.split(elements(input), team.size())
     return _reduce_scatter(team, output, inputs, operation, "reduce_scatter_tensor", async_op)
+
+
+reduce_scatter_single = reduce_scatter_tensor
+"""PyTorch's newer name."""
 
 
 def _reduce_scatter(team: ProcessGroup, output: Tensor, inputs: list[np.ndarray],

@@ -11,6 +11,7 @@ from flambeau.distributed.collectives import (
     all_gather,
     all_gather_coalesced,
     all_gather_into_tensor,
+    all_gather_single,
     all_reduce,
     all_reduce_coalesced,
     all_to_all,
@@ -21,8 +22,15 @@ from flambeau.distributed.collectives import (
     monitored_barrier,
     reduce,
     reduce_scatter,
+    reduce_scatter_single,
     reduce_scatter_tensor,
     scatter,
+)
+from flambeau.distributed.debug_level import (
+    DebugLevel,
+    get_debug_level,
+    set_debug_level,
+    set_debug_level_from_env,
 )
 from flambeau.distributed.errors import (
     DistBackendError,
@@ -41,7 +49,7 @@ from flambeau.distributed.objects import (
     scatter_object_list,
     send_object_list,
 )
-from flambeau.distributed.reduce_op import RedOpType, ReduceOp
+from flambeau.distributed.reduce_op import RedOpType, ReduceOp, supports_complex
 from flambeau.distributed.rendezvous import register_rendezvous_handler, rendezvous
 from flambeau.distributed.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from flambeau.distributed.work import Work
@@ -69,6 +77,7 @@ from flambeau.distributed.world import (
 
 __all__ = [
     "Backend",
+    "DebugLevel",
     "DistBackendError",
     "DistError",
     "DistNetworkError",
@@ -89,6 +98,7 @@ __all__ = [
     "all_gather_coalesced",
     "all_gather_into_tensor",
     "all_gather_object",
+    "all_gather_single",
     "all_reduce",
     "all_reduce_coalesced",
     "all_to_all",
@@ -103,6 +113,7 @@ __all__ = [
     "gather_object",
     "get_backend",
     "get_backend_config",
+    "get_debug_level",
     "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
@@ -129,6 +140,7 @@ __all__ = [
     "recv_object_list",
     "reduce",
     "reduce_scatter",
+    "reduce_scatter_single",
     "reduce_scatter_tensor",
     "register_rendezvous_handler",
     "rendezvous",
@@ -136,7 +148,10 @@ __all__ = [
     "scatter_object_list",
     "send",
     "send_object_list",
+    "set_debug_level",
+    "set_debug_level_from_env",
     "split_group",
+    "supports_complex",
 ]
 
 

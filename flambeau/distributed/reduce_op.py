@@ -35,3 +35,19 @@ class ReduceOp:
     BOR = RedOpType.BOR
     BXOR = RedOpType.BXOR
     PREMUL_SUM = RedOpType.PREMUL_SUM
+
+
+NOT_OF_COMPLEX = frozenset(
+    (RedOpType.MAX, RedOpType.MIN, RedOpType.PRODUCT, RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR)
+)
+
+
+def supports_complex(reduceOp: RedOpType) -> bool:  # noqa: N803  its name in PyTorch
+    """Whether complex numbers can be reduced in this way.
+
+    Example:
+        >>> import flambeau.distributed as dist
+        >>> dist.supports_complex(dist.ReduceOp.SUM), dist.supports_complex(dist.ReduceOp.MAX)
+        (True, False)
+    """
+    return reduceOp not in NOT_OF_COMPLEX

@@ -1,1 +1,7 @@
-"""`torch.distributed.algorithms`: communication hooks, joins, checkpointed modules."""
+"""`torch.distributed.algorithms`: communication hooks, joins, averages of parameters."""
+
+from __future__ import annotations
+
+from flambeau.distributed.algorithms.join import Join, Joinable, JoinHook
+
+__all__ = ["Join", "JoinHook", "Joinable"]

@@ -12,6 +12,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributed import collectives, objects
 from flambeau.distributed.algorithms.join import Join, Joinable, JoinHook
+from flambeau.distributed.data_parallel.buckets import DEFAULT_MEGABYTES
+from flambeau.distributed.data_parallel.builtin_hooks import BuiltinCommHookType
+from flambeau.distributed.data_parallel.facts import facts_of
 from flambeau.distributed.data_parallel.joining import DataParallelJoinHook, of_all
 from flambeau.distributed.data_parallel.reducer import Hook, Reducer, parameters_of
 from flambeau.distributed.reduce_op import RedOpType
@@ -41,6 +44,7 @@ class DistributedDataParallel(Module, Joinable):
         gradient_as_bucket_view: whether gradients are views of the buckets.
         static_graph: whether every iteration uses the same parameters, equally often.
         check_reduction: without meaning.
+        device_mesh: a mesh of one dim, instead of `process_group`.
 
     Raises:
         RuntimeError: nothing is to be trained, or the models of the processes differ.
@@ -58,9 +62,9 @@ class DistributedDataParallel(Module, Joinable):
         super().__init__()
         _refuse(delay_all_reduce_named_params=delay_all_reduce_named_params,
                 param_to_hook_all_reduce=param_to_hook_all_reduce,
-                mixed_precision=mixed_precision, device_mesh=device_mesh,
+                mixed_precision=mixed_precision,
                 skip_all_reduce_unused_params=skip_all_reduce_unused_params or None)  # fmt: skip
-        self.process_group = the_group(process_group)
+        self.process_group = _group_of(process_group, device_mesh)
         self.module = module
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self._parameters_of_model = [
@@ -75,8 +79,10 @@ class DistributedDataParallel(Module, Joinable):
         self.broadcast_buffers = broadcast_buffers
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
-        self.require_backward_grad_sync = True
-        self._names_ignored = ignored
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self.parameters_to_ignore = ignored
+        megabytes = DEFAULT_MEGABYTES if bucket_cap_mb is None else bucket_cap_mb
+        self.bucket_bytes_cap = int(megabytes * (1 << 20))
         _check_same_model(self._parameters_of_model, self.process_group)
         if init_sync:
             self._take_over_state()
@@ -97,7 +103,9 @@ class DistributedDataParallel(Module, Joinable):
             )
 
     def _buffers(self) -> list[Tensor]:  # type: ignore[override]
-        return [x for name, x in self.module.named_buffers() if name not in self._names_ignored]
+        return [
+            x for name, x in self.module.named_buffers() if name not in self.parameters_to_ignore
+        ]
 
     def _take_over_state(self) -> None:
         self._take_over((*self.module.parameters(), *self.module.buffers()), 0)
@@ -154,6 +162,36 @@ class DistributedDataParallel(Module, Joinable):
             raise TypeError("Communication hook must be callable.")
         self.reducer.set_hook(state, hook)
 
+    def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
+        """Let one of the hooks that have a number average buckets."""
+        self.reducer.set_hook(self.process_group, comm_hook_type.hook)
+
+    def _set_static_graph(self) -> None:
+        """Say that every iteration uses the same parameters, equally often."""
+        self.static_graph = True
+        self.reducer.set_static()
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """Settings, sizes and the place of this process."""
+        return facts_of(self)
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(
+        module: Module, params_and_buffers_to_ignore: Iterable[str]
+    ) -> None:
+        """Leave parameters and buffers of a model, by their names, to each process."""
+        module._ddp_params_and_buffers_to_ignore = list(params_and_buffers_to_ignore)
+
+    @property
+    def device(self) -> Any:
+        """The device of the parameters."""
+        return self._parameters_of_model[0].device
+
+    @property
+    def device_type(self) -> str:
+        """The kind of that device."""
+        return self.device.type  # type: ignore[no-any-return]
+
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True,
              throw_on_early_termination: bool = False) -> Join:  # fmt: skip
         """A region in which processes may have different numbers of inputs.
@@ -190,6 +228,17 @@ class DistributedDataParallel(Module, Joinable):
         if count is not None:
             self.reducer.set_active_processes(count)
         of_all(self, float(self.require_backward_grad_sync), RedOpType.SUM)
+
+
+def _group_of(process_group: Any, mesh: Any) -> Any:
+    """The processes that one of two arguments names."""
+    if mesh is None:
+        return the_group(process_group)
+    if process_group is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if mesh.ndim != 1:
+        raise RuntimeError(f"Only 1D device mesh is supported, but got {mesh}.")
+    return mesh.get_group(mesh_dim=0)
 
 
 def _refuse(**given: Any) -> None:

@@ -76,6 +76,14 @@ class Reducer:
             )
         self._hook, self._hook_state = hook, state
 
+    def bucket_bytes(self) -> list[int]:
+        """The bytes of each bucket."""
+        return [bucket.buffer().nbytes for bucket in self._buckets]
+
+    def set_static(self) -> None:
+        """From now on every iteration uses the same parameters, equally often."""
+        self._is_static = True
+
     def _hook_of(self, number: int) -> Callable[[Tensor], None]:
         def ready(parameter: Tensor) -> None:
             if self._active:

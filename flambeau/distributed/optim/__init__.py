@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from flambeau._core.absent import absent_class
+from flambeau.distributed.optim.post_localSGD_optimizer import PostLocalSGDOptimizer
 from flambeau.distributed.optim.zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
 DistributedOptimizer = absent_class("torch.distributed.optim.DistributedOptimizer")
-PostLocalSGDOptimizer = absent_class("torch.distributed.optim.PostLocalSGDOptimizer")
 
 __all__ = ["DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]

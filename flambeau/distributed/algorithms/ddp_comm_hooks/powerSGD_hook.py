@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core.absent import absent_function
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.grad_mode import no_grad
@@ -20,10 +19,6 @@ from flambeau.distributed.algorithms.ddp_comm_hooks.default_hooks import allredu
 from flambeau.distributed.data_parallel.buckets import GradBucket
 from flambeau.distributed.world import the_group
 from flambeau.futures import Future
-
-batched_powerSGD_hook = absent_function(  # noqa: N816
-    "torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook.batched_powerSGD_hook"
-)
 
 
 class PowerSGDState:
@@ -65,15 +60,26 @@ class PowerSGDState:
         self.orthogonalization_epsilon = orthogonalization_epsilon
         self.rng = np.random.RandomState(random_seed)
         self.error_dict: dict[int, Any] = {}
-        self.q_memory_dict: dict[tuple[int, int], Any] = {}
+        self.q_memory_dict: dict[Any, Any] = {}
         self.iter = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the processes, which are others where a program goes on."""
+        kept = dict(vars(self))
+        del kept["process_group"]
+        return kept
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a state over; the processes are all there are."""
+        vars(self).update(state)
+        self.process_group = None
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
         """Count a step, when its last bucket is reduced."""
         if bucket.is_last():
             self.iter += 1
 
-    def thin(self, key: tuple[int, int], length: int, rank: int) -> Any:
+    def thin(self, key: Any, length: int, rank: int) -> Any:
         """The matrix that a step starts with: the last step's, or random and the same for all."""
         known = self.q_memory_dict.get(key)
         if self.warm_start and known is not None:
@@ -92,6 +98,51 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:  
     future: Future[Tensor] = Future()
     future.set_result(bucket.buffer())
     return future
+
+
+def batched_powerSGD_hook(  # noqa: N802  its name in PyTorch
+    state: PowerSGDState, bucket: GradBucket
+) -> Future[Tensor]:
+    """Average the gradients of a bucket approximately, as one square matrix.
+
+    Example:
+        >>> import flambeau as torch
+        >>> import flambeau.distributed as dist
+        >>> dist.init_process_group("fake", rank=0, world_size=2)
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1, bias=False))
+        >>> model.register_comm_hook(PowerSGDState(None), batched_powerSGD_hook)
+        >>> model(torch.ones(1, 1)).sum().backward()
+        >>> model.module.weight.grad.item()  # the backend sends nothing: a half of 1
+        0.5
+        >>> dist.destroy_process_group()
+    """
+    if state.iter < state.start_powerSGD_iter:
+        state.maybe_increase_iter(bucket)
+        return allreduce_hook(state.process_group, bucket)
+    with no_grad():
+        _reduce_square(state, bucket)
+    state.maybe_increase_iter(bucket)
+    future: Future[Tensor] = Future()
+    future.set_result(bucket.buffer())
+    return future
+
+
+def _reduce_square(state: PowerSGDState, bucket: GradBucket) -> None:
+    buffer: Any = bucket.buffer()
+    count = buffer.numel()
+    side = math.isqrt(count - 1) + 1
+    index = bucket.index()
+    padded = ops.zeros(side * side, dtype=buffer.dtype)
+    padded[:count] = buffer
+    if state.use_error_feedback and index in state.error_dict:
+        padded.add_(state.error_dict[index])
+    before = padded.clone() if state.use_error_feedback else None
+    matrix = padded.view(side, side)
+    size = min(state.matrix_approximation_rank, side)
+    _approximate(state, index, matrix, size, the_group(state.process_group))
+    if before is not None:
+        state.error_dict[index] = before.sub_(padded)
+    buffer.copy_(padded[:count])
 
 
 def _reduce(state: PowerSGDState, bucket: GradBucket) -> None:
@@ -137,7 +188,7 @@ def _average(tensor: Any, team: Any) -> None:
     collectives.all_reduce(tensor, group=team)
 
 
-def _approximate(state: PowerSGDState, key: tuple[int, int], gradient: Any, size: int,
+def _approximate(state: PowerSGDState, key: Any, gradient: Any, size: int,
                  team: Any) -> None:  # fmt: skip
     """Replace a gradient by its average's product of two thin matrices."""
     matrix = gradient.reshape(gradient.shape[0], -1)
