@@ -197,6 +197,7 @@ class UninitializedTensorMixin:
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
         del self._lazy_dtype
         self._data = memory._data  # type: ignore[misc]
+        self.data = memory  # of inference, if it is made there
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

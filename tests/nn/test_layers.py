@@ -137,3 +137,11 @@ def test_every_name_is_there():
 
     assert issubclass(nn.BatchNorm2d, batchnorm._BatchNorm)
     assert nn.modules.conv.Conv2d is nn.Conv2d
+
+
+def test_lazy_parameters_that_an_inference_shapes_are_its():
+    layer = nn.LazyLinear(3)
+    with torch.inference_mode():
+        layer(torch.ones(2, 3))
+    assert layer.weight.is_inference() and layer.weight.requires_grad and layer.weight.is_leaf
+    assert layer(torch.ones(2, 3)).requires_grad
