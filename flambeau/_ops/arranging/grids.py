@@ -16,6 +16,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.doc_text import with_example
 from flambeau._core.layout import Size
 from flambeau._core.promotion import promote_types
+from flambeau._ops.table.binder import explained
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import broadcast_shape
@@ -154,7 +155,10 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     if indexing is None:
         warnings.warn(INDEXING_WARNING, UserWarning, stacklevel=2)
         indexing = "ij"
-    _check_grid(found, indexing)
+    try:
+        _check_grid(found, indexing)
+    except AttributeError as error:
+        raise explained(meshgrid, (found, indexing), error) from None
     swap = indexing == "xy" and len(found) >= 2
     if swap:
         found[0], found[1] = found[1], found[0]

@@ -18,6 +18,7 @@ from flambeau._ops.elementwise.bounds import beside
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.losses.elementwise import MEAN, NONE, reduced, reduction_of
 from flambeau._ops.reductions.sums import fused
+from flambeau._ops.table.binder import explained
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import InAten, composite, kernel
 from flambeau._ops.table.pointwise import wants_grad
@@ -307,7 +308,11 @@ def nll_loss_backward(grad: np.ndarray, target: np.ndarray, weight: np.ndarray |
 def nll_loss_nd(input: Any, target: Any, weight: Any = None, reduction: int = NONE,
                 ignore_index: int = -100) -> Any:  # fmt: skip
     """Minus the score of each target's class: input [C], [N, C] or [N, C, *], target [N, *]."""
-    check_targets(input, target, weight)
+    try:
+        check_targets(input, target, weight)
+    except AttributeError as error:
+        values = (input, target, weight, reduction, ignore_index)
+        raise explained(nll_loss_nd, values, error) from None
     if input._data.ndim <= 2:
         return ops.nll_loss(input, target, weight, reduction, ignore_index)
     return ops.nll_loss2d(input, target, weight, reduction, ignore_index)
@@ -569,15 +574,19 @@ def cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduction: i
                        ignore_index: int = -100, label_smoothing: float = 0.0
                        ) -> Any:  # fmt: skip
     """Cross-entropy of scores and classes, or probabilities of the shape of the scores."""
-    if input._data.shape == target._data.shape:
-        if ignore_index >= 0 and target._data.dtype.kind in "fV":
-            raise RuntimeError("ignore_index is not supported for floating point target")
-        return _probability_cross_entropy(input, target, weight, reduction, label_smoothing)
-    if _smoothing(label_smoothing):
-        return _smoothed_cross_entropy(
-            input, target, weight, reduction, ignore_index, label_smoothing
-        )
-    return _indexed_cross_entropy(input, target, weight, reduction, ignore_index)
+    try:
+        if input._data.shape == target._data.shape:
+            if ignore_index >= 0 and target._data.dtype.kind in "fV":
+                raise RuntimeError("ignore_index is not supported for floating point target")
+            return _probability_cross_entropy(input, target, weight, reduction, label_smoothing)
+        if _smoothing(label_smoothing):
+            return _smoothed_cross_entropy(
+                input, target, weight, reduction, ignore_index, label_smoothing
+            )
+        return _indexed_cross_entropy(input, target, weight, reduction, ignore_index)
+    except AttributeError as error:
+        values = (input, target, weight, reduction, ignore_index, label_smoothing)
+        raise explained(cross_entropy_loss, values, error) from None
 
 
 @composite(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -271,6 +271,12 @@ def argument_error(op: Op, values: list[Any]) -> TypeError | None:
         if wrong:
             return _unpacking_error(op, argument, *wrong)
     return None
+
+
+def explained(op: Op, values: Iterable[Any], error: Exception) -> Exception:
+    """What a composite raises where it found no tensor: torch's TypeError if a value does not fit,
+    else the error itself."""
+    return argument_error(op, list(values)) or error
 
 
 def _unpacking_error(op: Op, argument: Argument, place: int, item: Any) -> TypeError:

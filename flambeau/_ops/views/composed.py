@@ -10,7 +10,7 @@ from flambeau._core import modes
 from flambeau._core.doc_text import with_example
 from flambeau._core.layout import contiguous_format
 from flambeau._core.settings import warn_user
-from flambeau._ops.table.binder import is_integer
+from flambeau._ops.table.binder import explained, is_integer, require_tensor
 from flambeau._ops.table.bits import is_unwatched, of_memory
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
@@ -112,7 +112,10 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> torch.flatten(torch.ones(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    shape = input._data.shape
+    try:
+        shape = input._data.shape
+    except AttributeError as error:
+        raise explained(flatten, (input, start_dim, end_dim), error) from None
     ndim = len(shape)
     first, last = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
     if first > last:
@@ -165,6 +168,7 @@ def ravel(input: Tensor) -> Tensor:
     >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
+    require_tensor("ravel", "input", 1, input)
     return ops.view(input.contiguous(), (-1,))  # type: ignore[attr-defined, no-any-return]
 
 
