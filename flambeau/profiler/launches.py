@@ -16,7 +16,7 @@ _plain: list[tuple[str, Callable[..., Any]]] = []
 
 
 def _watch() -> None:
-    for method in ("__call__", "once", "parallel", "limited"):
+    for method in ("__call__", "once", "parallel"):
         plain = getattr(Kernel, method)
         _plain.append((method, plain))
         setattr(Kernel, method, _reporting(plain))
@@ -35,14 +35,14 @@ watching = Shared(_watch, _watch_no_more)
 def _reporting(plain: Callable[..., Any]) -> Callable[..., Any]:
     """A method that launches a kernel, between the words to the recorder of its thread."""
 
-    def launch(self: Any, *arguments: Any) -> None:
+    def launch(self: Any, *arguments: Any, **named: Any) -> None:
         recorder = active.recorder
         current = None if recorder is None else recorder.current
         if recorder is None or (current is not None and current.kind == "kernel"):
-            return plain(self, *arguments)  # type: ignore[no-any-return]
+            return plain(self, *arguments, **named)  # type: ignore[no-any-return]
         record = recorder.open(self.name, "kernel")
         try:
-            plain(self, *arguments)
+            plain(self, *arguments, **named)
         finally:
             recorder.close(record)
 
