@@ -262,14 +262,15 @@ def plain_type_name(value: Any) -> str:
     return f"{prefix}{type(value).__name__}"
 
 
-def argument_error(op: Op, values: list[Any]) -> TypeError | None:
-    """Torch's TypeError for the first value that does not fit, or None if all do."""
+def argument_error(op: Op, values: list[Any], called: str = "") -> TypeError | None:
+    """Torch's TypeError for the first value that does not fit, or None if all do. `called`: as for
+    `type_error`."""
     for position, (argument, value) in enumerate(zip(op.schema.arguments, values, strict=True)):
         if not fits(argument, value):
-            return type_error(op, position, value)
+            return type_error(op, position, value, called)
         wrong = _wrong_element(argument, value) if argument.type == "int" else None
         if wrong:
-            return _unpacking_error(op, argument, *wrong)
+            return _unpacking_error(op, argument, *wrong, called)
     return None
 
 
@@ -279,25 +280,37 @@ def explained(op: Op, values: Iterable[Any], error: Exception) -> Exception:
     return argument_error(op, list(values)) or error
 
 
-def _unpacking_error(op: Op, argument: Argument, place: int, item: Any) -> TypeError:
+def _unpacking_error(op: Op, argument: Argument, place: int, item: Any,
+                     called: str) -> TypeError:  # fmt: skip
     """Torch's TypeError for a list of ints that begins with one and goes on with something else."""
     what = f"type must be {type_text(argument)},but got {type_name(item)}"
-    return TypeError(f"{shown_name(op)}(): argument '{python_name(op, argument)}' failed to unpack "
-                     f'the object at pos {place + 1} with error "{what}"')  # fmt: skip
+    return TypeError(f"{shown_name(op, called)}(): argument '{python_name(op, argument)}' failed "
+                     f'to unpack the object at pos {place + 1} with error "{what}"')  # fmt: skip
 
 
-def shown_name(op: Op) -> str:
-    """How errors call a row: `linalg_norm` for `linalg.norm`."""
+METHOD = "Tensor."
+
+
+def shown_name(op: Op, called: str = "") -> str:
+    """How errors call a row: `linalg_norm` for `linalg.norm`; a method by its own name."""
+    if called.startswith(METHOD):
+        return called.removeprefix(METHOD)
     return f"{op.namespace}_{op.public}" if op.namespace in PREFIXED else op.public
 
 
 PREFIXED = ("linalg", "fft", "special")
 
 
-def type_error(op: Op, position: int, value: Any) -> TypeError:
-    """Torch's TypeError for a value that does not fit the argument at a position."""
+def type_error(op: Op, position: int, value: Any, called: str = "") -> TypeError:
+    """Torch's TypeError for a value that does not fit the argument at a position.
+
+    called: the name by which the row was called; what follows the tensor of a method ("Tensor.add")
+        is counted from 1.
+    """
     argument = op.schema.arguments[position]
-    place = f"(position {position + 1}) " if not argument.keyword_only else ""
+    shown = shown_name(op, called)
+    counted = position if position and called.startswith(METHOD) else position + 1
+    place = f"(position {counted}) " if not argument.keyword_only else ""
     wanted = type_text(argument)
     element = _wrong_element(argument, value)
     if element is not None and argument.is_tensor:
@@ -305,11 +318,11 @@ def type_error(op: Op, position: int, value: Any) -> TypeError:
                          f"got {type(element[1]).__name__}")  # fmt: skip
     if element is not None:
         return TypeError(
-            f"{shown_name(op)}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
+            f"{shown}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
             f"but found element of type {type_name(element[1])} at pos {element[0]}"
         )
     return TypeError(
-        f"{shown_name(op)}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
+        f"{shown}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
         f"not {plain_type_name(value)}"
     )
 
@@ -334,13 +347,18 @@ def type_text(argument: Argument) -> str:
     return f"tuple of {word}s" if argument.is_list else word
 
 
-def no_overload_error(name: str, ops: list[Op], args: Any, kwargs: Any) -> TypeError:
-    """Torch's error for arguments that fit none of several overloads."""
+def no_overload_error(name: str, ops: list[Op], args: Any, kwargs: Any,
+                      called: str = "") -> TypeError:  # fmt: skip
+    """Torch's error for arguments that fit none of several overloads. `called`: as for
+    `type_error`; the tensor of a method is none of them."""
+    is_method = called.startswith(METHOD)
+    if is_method:
+        name, args = called.removeprefix(METHOD), args[1:]
     got = [_given_name(value) for value in args]
     got += [f"{key}={_given_name(value)}" for key, value in kwargs.items()]
     lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), "
              "but expected one of:"]  # fmt: skip
-    lines += [f" * ({_overload_text(op)})" for op in ops]
+    lines += [f" * ({_overload_text(op, is_method)})" for op in ops]
     return TypeError("\n".join(lines))
 
 
@@ -348,10 +366,10 @@ def _given_name(value: Any) -> str:
     return "Tensor" if isinstance(value, Tensor) else plain_type_name(value)
 
 
-def _overload_text(op: Op) -> str:
+def _overload_text(op: Op, is_method: bool) -> str:
     parts = []
     keyword_only = False
-    for argument in op.schema.arguments:
+    for argument in op.schema.arguments[is_method:]:
         if argument.keyword_only and not keyword_only:
             keyword_only = True
             parts.append("*")

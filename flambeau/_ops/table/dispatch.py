@@ -82,11 +82,12 @@ def guarded(op: Op) -> Callable[..., Any]:
     return choice.guarded(op.body, writes="!)" in op.text)
 
 
-def explain(op: Op, values: tuple[Any, ...], error: Exception) -> Exception:
+def explain(op: Op, values: tuple[Any, ...], error: Exception, called: str = "") -> Exception:
     """Torch's TypeError if an argument has the wrong type, else the error itself, in torch's words
     if it is about memory: types are looked at before anything else in torch, and here when
-    something fails."""
-    return binder.argument_error(op, list(values)) or allocation.in_torch_words(error) or error
+    something fails. `called`: the name by which the row was called."""
+    wrong = binder.argument_error(op, list(values), called)
+    return wrong or allocation.in_torch_words(error) or error
 
 
 def otherwise(
@@ -113,7 +114,7 @@ def otherwise(
         taken, result = overrides.taken_over(op, values, out, inplace=in_place, called=called)
         if taken:
             return result
-        raise explain(op, values, error) from None
+        raise explain(op, values, error, called) from None
     from flambeau._ops.sparse import table
 
     head, dot, overload = op.full_name.partition(".")
@@ -149,13 +150,13 @@ def fallback(op: Op, values: tuple[Any, ...], error: Exception, called: str = ""
     from flambeau._ops.table.namespace import get
 
     if isinstance(error, NotStrided):
-        return otherwise(op, values, error)
+        return otherwise(op, values, error, called=called)
     taken, result = overrides.taken_over(op, values, called=called)
     if taken:
         return result
     result = get(op.fallback)(*values)
     if result is NotImplemented:
-        raise explain(op, values, error) from None
+        raise explain(op, values, error, called) from None
     return result
 
 

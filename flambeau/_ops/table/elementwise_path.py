@@ -247,7 +247,7 @@ class Path:
             return value._data.item()
         number = kind.number_of(value)
         if number is None:
-            error = binder.argument_error(self.op, list(values))
+            error = binder.argument_error(self.op, list(values), self.called)
             raise error or TypeError(f"{self.name}(): {value!r} is not a number")
         return number
 
@@ -261,8 +261,8 @@ class Path:
         if isinstance(value, np.ndarray):
             return wrap(value)
         if self.op.numbers in ("other", "both") and len(self.arguments) > 1:
-            raise binder.no_overload_error(self.name, [self.op], values, {})
-        error = binder.argument_error(self.op, list(values))
+            raise binder.no_overload_error(self.name, [self.op], values, {}, self.called)
+        error = binder.argument_error(self.op, list(values), self.called)
         raise error or TypeError(f"{self.name}(): bad argument at position {position + 1}")
 
     def _operands(self, values: tuple[Any, ...]) -> list[Any]:

@@ -82,11 +82,12 @@ def _twin(function: Any, name: str, called: str) -> Any:
     build = getattr(function, "build", None)
     if build is None:
         return twins.twin(function, called)
-    made = chooser(name, function.ops, lambda op: twins.twin(build(op), called))
+    made = chooser(name, function.ops, lambda op: twins.twin(build(op), called), called)
     return twins.named(made, called)
 
 
-def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]]) -> Any:
+def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]],
+            called: str = "") -> Any:  # fmt: skip
     """A function that calls the first overload that the arguments fit.
 
     The choice is remembered by the arguments' types, so that a repeated call costs one look-up.
@@ -122,7 +123,7 @@ def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]])
             return with_tensors
         if overriding.overloaded((*args, *kwargs.values())):
             return ask
-        raise binder.no_overload_error(name.rpartition(".")[2], ops, args, kwargs)
+        raise binder.no_overload_error(name.rpartition(".")[2], ops, args, kwargs, called)
 
     def with_tensors(*args: Any, **kwargs: Any) -> Any:
         """Arrays of NumPy's among the arguments are tensors, as for rows of a single form."""
@@ -133,7 +134,7 @@ def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]])
         """Let a class among the arguments take over a call that fits no overload."""
         taken, result = overriding.asked(overloaded, args, kwargs)
         if not taken:
-            raise binder.no_overload_error(name.rpartition(".")[2], ops, args, kwargs)
+            raise binder.no_overload_error(name.rpartition(".")[2], ops, args, kwargs, called)
         return result
 
     overloaded.__name__ = overloaded.__qualname__ = name.rpartition(".")[2]

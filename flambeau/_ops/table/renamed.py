@@ -133,7 +133,8 @@ ANY_NUMBER = {
 """Where composites take a number for a tensor, or refuse it in words of their own."""
 
 
-def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any) -> TypeError | None:
+def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any,
+             called: str = "") -> TypeError | None:  # fmt: skip
     """Torch's error for the first argument of a wrong type: types are looked at before anything
     else in torch, and here when something fails. None: the error is right as it is."""
     names = (f"{op.public}()", f"{op.namespace}_{op.public}()")
@@ -145,7 +146,7 @@ def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any) -> 
         if type(value) in ANY_NUMBER.get((op.public, one.position), ()):
             continue
         if not binder.fits_at(op, one.position, value):
-            return binder.type_error(op, one.position, value)
+            return binder.type_error(op, one.position, value, called)
     return None
 
 

@@ -18,8 +18,9 @@ from flambeau._ops.table import gates, redirection
 from flambeau._tensor.method_names import name_as_method
 from flambeau._tensor.tensor import is_ours
 
-ASKING = ("otherwise", "fallback", "in_earlier_form")
-"""What generated functions call that may ask classes, and takes `called`."""
+ASKING = ("otherwise", "fallback", "in_earlier_form", "explain", "refused")
+"""What generated functions call that may ask classes or names the function in an error, and takes
+`called`."""
 
 
 def twin(function: Any, called: str) -> Any:
