@@ -108,8 +108,9 @@ class Task:
                 grads = self._shown(node, grads, grad)
             if not keep:
                 node.release()
-            edges = edges_now(node, captures) if stale else node.edges
-            for edge, part in zip(edges, grads, strict=False):
+            for edge, part in zip(
+                edges_now(node, captures) if stale else node.edges, grads, strict=False
+            ):
                 if edge is None or not (needed is None or edge in needed or edge in captures):
                     continue
                 if part is not None:
@@ -243,8 +244,10 @@ def wanted_edges(node: Node) -> tuple[Any, ...]:
     if task is None or task.needed is None:
         return node.edges
     needed, captures = task.needed, task.captures
-    edges = edges_now(node, captures) if task.stale else node.edges
-    return tuple([edge if edge in needed or edge in captures else None for edge in edges])
+    return tuple([
+        edge if edge in needed or edge in captures else None
+        for edge in (edges_now(node, captures) if task.stale else node.edges)
+    ])  # fmt: skip
 
 
 def edges_reached(task: Task) -> set[Any]:
