@@ -115,6 +115,12 @@ SETTINGS = (
           values=("'default'", "'cublas'", "'cublaslt'", "'hipblaslt'", "'blas'", "3")),
     _call("backends.cuda.preferred_rocm_fa_library", "backends.cuda.preferred_rocm_fa_library()",
           values=("'default'", "'aotriton'", "'ck'", "'flash'", "3")),
+    # ---- torch.distributed
+    _call("distributed.set_debug_level", "distributed.get_debug_level()",
+          values=("torch.distributed.DebugLevel.INFO", "torch.distributed.DebugLevel.OFF", "1",
+                  "'INFO'", "None")),
+    _call("distributed.set_debug_level_from_env", "distributed.get_debug_level()",
+          values=("",)),
     # ---- torch
     _call("set_default_dtype", "get_default_dtype()", "tensor([1.0])", values=TYPES),
     _call("set_default_device", "get_default_device()", "ones(1)",

@@ -101,6 +101,9 @@ class RandomUnstructured(_WithAmount):
 
     PRUNING_TYPE = "unstructured"
 
+    def __init__(self, amount: float) -> None:
+        super().__init__(amount)
+
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """0 at `amount` random places."""
         count = self._count(t.nelement())
@@ -121,6 +124,9 @@ class L1Unstructured(_WithAmount):
     """Prunes the elements with the smallest absolute values."""
 
     PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount: float) -> None:
+        super().__init__(amount)
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """0 where the `amount` smallest of |t| are."""
