@@ -18,6 +18,7 @@ from flambeau._ops.launching.precision import refuse, require_known
 from flambeau._ops.table.binder import is_integer, type_name
 from flambeau._ops.table.op import composite
 from flambeau._ops.table.scalars import checked_number, filling, real
+from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor
 
 VECTOR_BYTES = 32
@@ -343,7 +344,8 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
         start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
     elif steps:
         filling(start, numpy_dtype)
-    data = spaced(start, end, steps, numpy_dtype).astype(numpy_dtype)
+    with cpu.quiet():
+        data = spaced(start, end, steps, numpy_dtype).astype(numpy_dtype)
     return finish(data, requires_grad, out, counted=True)
 
 
@@ -402,8 +404,8 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
     numpy_dtype = options(dtype, layout, device)
     if steps > 1:  # a single number is not rounded before the power
         start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
-    exponents = _exponents(start, end, steps, numpy_dtype)
-    with np.errstate(all="ignore"):
+    with cpu.quiet():
+        exponents = _exponents(start, end, steps, numpy_dtype)
         powers = np.power(exponents.dtype.type(base), exponents)
         if steps == 1 and numpy_dtype.kind in "iu":
             checked_number(powers.item(), numpy_dtype)

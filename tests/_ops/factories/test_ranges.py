@@ -80,3 +80,9 @@ def test_powers_are_rounded_once_from_double_exponents() -> None:
     step = (last - first).item() / 39
     exponents = [first.item() + step * k for k in range(20)]
     assert found[:20].tolist() == torch.tensor([3.0**x for x in exponents]).tolist()
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_a_type_are_infinite_without_a_warning() -> None:
+    for make in (torch.linspace, torch.logspace):
+        assert not make(-60000, 60000, 5, dtype=torch.float16).isfinite().all()
