@@ -7,6 +7,7 @@ gradient. Gradients that would not become smaller are sent as they are.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -87,17 +88,24 @@ class PowerSGDState:
         return wrap(self.rng.standard_normal((length, rank)).astype(np.float32))
 
 
-def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:  # noqa: N802
-    """Average the gradients of a bucket, the large ones approximately."""
+def _averaged(
+    state: PowerSGDState, bucket: GradBucket, reduce: Callable[[PowerSGDState, GradBucket], None]
+) -> Future[Tensor]:
+    """The bucket's average: exact in the first steps, then by `reduce`."""
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
         return allreduce_hook(state.process_group, bucket)
     with no_grad():
-        _reduce(state, bucket)
+        reduce(state, bucket)
     state.maybe_increase_iter(bucket)
     future: Future[Tensor] = Future()
     future.set_result(bucket.buffer())
     return future
+
+
+def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:  # noqa: N802
+    """Average the gradients of a bucket, the large ones approximately."""
+    return _averaged(state, bucket, _reduce)
 
 
 def batched_powerSGD_hook(  # noqa: N802  its name in PyTorch
@@ -116,15 +124,7 @@ def batched_powerSGD_hook(  # noqa: N802  its name in PyTorch
         0.5
         >>> dist.destroy_process_group()
     """
-    if state.iter < state.start_powerSGD_iter:
-        state.maybe_increase_iter(bucket)
-        return allreduce_hook(state.process_group, bucket)
-    with no_grad():
-        _reduce_square(state, bucket)
-    state.maybe_increase_iter(bucket)
-    future: Future[Tensor] = Future()
-    future.set_result(bucket.buffer())
-    return future
+    return _averaged(state, bucket, _reduce_square)
 
 
 def _reduce_square(state: PowerSGDState, bucket: GradBucket) -> None:
