@@ -46,9 +46,9 @@ MOST_PLANS = 4096
 precision.FOLLOWERS.append(PLANS.clear)
 SHORTENED = 1 << 20
 """Multiply-adds of a matrix from which on float32 is rounded to bfloat16 where that is allowed."""
-FEW_ROWS, WIDE = 12, 1 << 17
-"""Fewer rows than these, beside a right operand of at least so many numbers: it is packed as it is
-read, since reading it is what the product costs (benchmarks/matmul.py)."""
+FEW_ROWS, WIDE, FAR = 12, 1 << 17, 1 << 21
+"""Fewer rows than these, beside a right operand of at least WIDE numbers, or any rows beside one of
+FAR: it is packed as it is read, which is most of what the product costs (benchmarks/matmul.py)."""
 LARGE = 1 << 24
 """Multiply-adds of one matrix of a batch from which on all threads are at work on it together."""
 DIRECT = 1 << 26
@@ -71,7 +71,7 @@ def _plan(left: np.ndarray, right: np.ndarray, result: np.dtype | None, threads:
         return _grouped(left, right, shape, dtype, threads)
     direct = depth <= kernels.DEPTH and work <= DIRECT
     if not batch:
-        few = rows < FEW_ROWS and depth * columns >= WIDE
+        few = depth * columns >= (WIDE if rows < FEW_ROWS else FAR)
         if direct and not few:
             return Direct(left, right, dtype, threads)
         return Panels(left, right, dtype, tile_for(left.dtype), threads)

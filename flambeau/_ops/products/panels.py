@@ -27,6 +27,8 @@ those of AMX (which rather have few blocks than near ones). The same for all pro
 last bits of sums depend on it."""
 SHARED = 1 << 24
 """Multiply-adds from which on both operands are packed whole, once for all threads."""
+ALIKE = 2
+"""Blocks of rows up to which each packs B for itself, which stays near then."""
 SHARE = 1 << 15
 """Numbers that a unit of work packs at least."""
 MANY, MIDDLING = 8, 1 << 31
@@ -144,8 +146,7 @@ class Panels:
         amx = bool(tile.cells)
         work = self.sizes.work + PACKING[amx] * self.sizes.numbers
         threads = max(1, min(threads, work // WORK[amx]))
-        few = rows <= FEW * tile.rows and self.right[0] == 1
-        self.beside = BESIDE if few and columns >= BESIDE * tile.columns else 1
+        self.beside = self._beside()
         alone = not amx and threads >= MANY and self.sizes.work <= MIDDLING
         self.shared = self.sizes.matrices == 1 and self._is_large() and not alone
         self.row_blocks, self.column_blocks = cut(self.sizes, tile, self.depth_blocks, threads,
@@ -188,10 +189,22 @@ class Panels:
             right = np.ascontiguousarray(np.broadcast_to(right, (*batch, *right.shape[-2:])))
         return left, right
 
+    def _beside(self) -> int:
+        """How many panels of row-major columns a block packs at once. Each row lies in another
+        page: what is read of it is long. (Tiles of AMX take so long for few rows only that reading
+        is what counts.)"""
+        tile = self.tile
+        beside = min(MOST_BESIDE, max(1, READ // (tile.columns * tile.number.size)))
+        if tile.cells:
+            beside = AMX_BESIDE if self.sizes.rows <= FEW * tile.rows else 1
+        return beside if self.right[0] == 1 and self.sizes.columns >= beside * tile.columns else 1
+
     def _is_large(self) -> bool:
-        """Whether several blocks of rows would each pack all of B."""
+        """Whether so many blocks of rows would each pack all of B that it is better packed once,
+        though what is packed once goes to memory and comes back."""
         high = room() // max(1, self.longest * self.tile.chunk * self.tile.unit.size)
-        return self.sizes.work >= SHARED and self.sizes.rows > max(high // 2, self.tile.rows)
+        most = high // 2 if self.tile.cells else ALIKE * high
+        return self.sizes.work >= SHARED and self.sizes.rows > max(most, self.tile.rows)
 
     def kernel(self, finish: Finish) -> Kernel:
         """The kernel that ends with what `finish` says."""
@@ -223,9 +236,10 @@ class Panels:
         return self.thin or address(left) % LINE == 0
 
 
-FEW, BESIDE = 2, 4
-"""Panels of rows up to which so many panels of row-major columns are packed side by side: what
-reading costs is what the product costs then, and long rows are read faster."""
+READ, MOST_BESIDE = 512, 8
+"""Bytes of a row-major row of B that are packed at once, and panels at most."""
+FEW, AMX_BESIDE = 2, 4
+"""Panels of rows up to which AMX packs so many panels side by side."""
 COUNTER, LINE = 64, 64
 SPARE_BYTES, MOST_SPARE = 1 << 19, 8
 SPARE: list[np.ndarray] = []

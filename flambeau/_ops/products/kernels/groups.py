@@ -202,12 +202,15 @@ def pack_right(source, item, step, count, depth, target, E: static, GROUP: stati
                         target + first * units, units * NR, E, GROUP, NR, CHUNK, W)  # fmt: skip
     else:
         for first in range(0, count, NR):
-            for k in range(0, units, W):
+            for chunk in range(0, units, CHUNK):
                 for v in unroll(0, NR, W):
-                    from_ = source + ((first + v) * item + k * GROUP)
-                    place = target + (first * units + k * NR + v)
-                    if ((k + W) * GROUP <= depth) & (first + v + W <= count):
-                        turn(from_, item, 1, 0, 0, 0, place, NR, along, W, U, E, GROUP, 0, W, False)
-                    else:
-                        turn(from_, item, 1, count - first - v, depth - k * GROUP, 0, place, NR,
-                             along, W, U, E, GROUP, 0, W, True)  # fmt: skip
+                    for u in unroll(0, CHUNK, W):
+                        k = chunk + u
+                        from_ = source + ((first + v) * item + k * GROUP)
+                        place = target + (first * units + k * NR + v)
+                        if ((k + W) * GROUP <= depth) & (first + v + W <= count):
+                            turn(from_, item, 1, 0, 0, 0, place, NR, along, W, U, E, GROUP, 0, W,
+                                 False)  # fmt: skip
+                        else:
+                            turn(from_, item, 1, count - first - v, depth - k * GROUP, 0, place, NR,
+                                 along, W, U, E, GROUP, 0, W, True)  # fmt: skip
