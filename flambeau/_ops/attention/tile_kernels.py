@@ -15,7 +15,7 @@ from flambeau._compiler.native import native
 from flambeau._compiler.tiles.amx import BFLOAT16, LOOPS, configure_tiles, release_tiles
 from flambeau._compiler.tiles.amx import TILE as TILE_BYTES
 from flambeau._ops.attention.kernels import at, finish_rows, up, weigh_rows
-from flambeau._ops.products.kernels.groups import pack_left, pack_right
+from flambeau._ops.products.kernels.groups import pack_rows, pack_right
 from flambeau._ops.products.kernels.tiles.matrices import CHUNK, HALF, MR, NR, PANEL, multiply_tiles
 
 GROUP = 2
@@ -59,11 +59,11 @@ def attend_block(query, query_row, keys_packed, values_packed, mask, mask_row, l
     sums = scores + MR * up(keys, NR)
     tops = stack(f32, MR)
     totals = stack(f32, MR)
-    pack_left(query, query_row, i64(1), rows, width, left, S, GROUP, 0, MR, CHUNK, W, False)
+    pack_rows(query, query_row, rows, width, left, S, GROUP, 0, MR, CHUNK, W, False)
     tile_product(left, keys_packed, deep, deep, rows, span, scores, padded, tiles, UNIT)
     scale_rows(scores, padded, rows, scale, W)
     weigh_rows(scores, padded, mask, mask_row, first, rows, span, tops, totals, CAUSAL, MASKED, W)
-    pack_left(scores, padded, i64(1), rows, span, left, S, GROUP, 0, MR, CHUNK, W, False)
+    pack_rows(scores, padded, rows, span, left, S, GROUP, 0, MR, CHUNK, W, False)
     tile_product(left, values_packed, deep_keys, up(span, NUMBERS) // GROUP, rows, width_out, sums,
                  wide, tiles, UNIT)  # fmt: skip
     finish_rows(sums, wide, rows, width_out, tops, totals, out, out_row, log_sums, MR, W)

@@ -108,53 +108,65 @@ def turn(source, by, step, count, left, each, target, apart, READ: static, KEEP:
 
 
 @native(outline=True)
-def pack_left(source, item, step, count, depth, target, E: static, GROUP: static, FLIP: static,
+def pack_rows(source, item, count, depth, target, E: static, GROUP: static, FLIP: static,
               MR: static, CHUNK: static, W: static, CLEAN: static):  # fmt: skip
-    """One panel: target[(c * MR + i) * CHUNK + u] is unit c * CHUNK + u of row i; i < count <= MR
-    are rows `item` apart, k < depth numbers `step` apart. Rows from count on are 0 if CLEAN, else
-    anything: their sums go nowhere, and tiles of AMX take as long for any number."""
+    """One panel of rows that follow k in memory; see `pack_left`."""
     U = target.type.element
     NUMBERS = CHUNK * GROUP
     chunks = (depth + NUMBERS - 1) // NUMBERS
     whole = depth // NUMBERS
-    if step == 1:
-        for i in range(count):
-            line = source + i * item
-            for c in range(chunks):
-                place = target + (c * MR + i) * CHUNK
-                from_ = line + c * NUMBERS
-                if c < whole:
-                    for v in unroll(0, CHUNK, W):
-                        store(
-                            place + v,
-                            flipped(along(from_ + v * GROUP, 1, 1, 0, U, E, GROUP, W, False), FLIP),
-                        )
-                else:
-                    for v in unroll(0, CHUNK, W):
-                        left = depth - c * NUMBERS - v * GROUP
-                        store(
-                            place + v,
-                            flipped(
-                                along(from_ + v * GROUP, 1, 1, left, U, E, GROUP, W, True), FLIP
-                            ),
-                        )
-        if CLEAN:
-            for i in range(count, MR):
-                for c in range(chunks):
-                    zero_memory(target + (c * MR + i) * CHUNK, CHUNK)
-    else:
+    for i in range(count):
+        line = source + i * item
         for c in range(chunks):
-            for v in unroll(0, CHUNK, W):
-                for FIRST in unroll(0, MR, W):
-                    from_ = source + (FIRST + (c * NUMBERS + v * GROUP) * step)
-                    place = target + ((c * MR + FIRST) * CHUNK + v)
+            place = target + (c * MR + i) * CHUNK
+            from_ = line + c * NUMBERS
+            if c < whole:
+                for v in unroll(0, CHUNK, W):
+                    units = along(from_ + v * GROUP, 1, 1, 0, U, E, GROUP, W, False)
+                    store(place + v, flipped(units, FLIP))
+            else:
+                for v in unroll(0, CHUNK, W):
                     left = depth - c * NUMBERS - v * GROUP
-                    if (c < whole) & (FIRST + W <= count):
-                        turn(from_, GROUP * step, step, 0, 0, 0, place, CHUNK, across,
-                             min(W, MR - FIRST), U, E, GROUP, FLIP, W, False)  # fmt: skip
-                    else:
-                        turn(from_, GROUP * step, step, count - FIRST, left, GROUP, place, CHUNK,
-                             across, min(W, MR - FIRST), U, E, GROUP, FLIP, W, True)  # fmt: skip
+                    units = along(from_ + v * GROUP, 1, 1, left, U, E, GROUP, W, True)
+                    store(place + v, flipped(units, FLIP))
+    if CLEAN:
+        for i in range(count, MR):
+            for c in range(chunks):
+                zero_memory(target + (c * MR + i) * CHUNK, CHUNK)
+
+
+@native(outline=True)
+def pack_left(source, item, step, count, depth, target, apart, E: static, GROUP: static,
+              FLIP: static, MR: static, CHUNK: static, W: static, CLEAN: static):  # fmt: skip
+    """Panels, `apart` units from each other: target[(c * MR + i) * CHUNK + u] of each is unit
+    c * CHUNK + u of row i; its rows are `item` apart, k < depth numbers `step` apart. Rows from
+    count on are 0 if CLEAN, else anything: their sums go nowhere, and tiles of AMX take as long for
+    any number."""
+    U = target.type.element
+    NUMBERS = CHUNK * GROUP
+    panels = (count + MR - 1) // MR
+    whole = depth // NUMBERS
+    if step == 1:
+        for p in range(panels):
+            pack_rows(source + p * MR * item, item, smaller(count - p * MR, MR), depth,
+                      target + p * apart, E, GROUP, FLIP, MR, CHUNK, W, CLEAN)  # fmt: skip
+    else:
+        # rows follow each other, each k lies in another page: all panels with every look at it
+        for c in range((depth + NUMBERS - 1) // NUMBERS):
+            for p in range(panels):
+                rows = count - p * MR
+                for v in unroll(0, CHUNK, W):
+                    for FIRST in unroll(0, MR, W):
+                        from_ = source + (p * MR + FIRST + (c * NUMBERS + v * GROUP) * step)
+                        place = target + (p * apart + (c * MR + FIRST) * CHUNK + v)
+                        left = depth - c * NUMBERS - v * GROUP
+                        if (c < whole) & (FIRST + W <= rows):
+                            turn(from_, GROUP * step, step, 0, 0, 0, place, CHUNK, across,
+                                 min(W, MR - FIRST), U, E, GROUP, FLIP, W, False)  # fmt: skip
+                        else:
+                            turn(from_, GROUP * step, step, rows - FIRST, left, GROUP, place, CHUNK,
+                                 across, min(W, MR - FIRST), U, E, GROUP, FLIP, W,
+                                 True)  # fmt: skip
 
 
 @native

@@ -55,11 +55,11 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
         units = (numbers + GROUP - 1) // GROUP
         ends = block == depth_blocks - 1
         if SHARED == False:  # noqa: E712
-            for i in range(select(lies != 0, smaller(last, rows // MR), first), last):
-                pack_left(a + (i * MR * a_row + begin * NUMBERS * a_step), a_row, a_step,
-                          smaller(rows - i * MR, MR), numbers,
-                          panels_a + (i - first) * size * (MR * CHUNK), E, GROUP, FLIP, MR, CHUNK,
-                          W, not UNIT)  # fmt: skip
+            i = select(lies != 0, smaller(last, rows // MR), first)
+            pack_left(a + (i * MR * a_row + begin * NUMBERS * a_step), a_row, a_step,
+                      smaller(rows, last * MR) - i * MR, numbers,
+                      panels_a + (i - first) * size * (MR * CHUNK), size * (MR * CHUNK), E, GROUP,
+                      FLIP, MR, CHUNK, W, not UNIT)  # fmt: skip
         for j in range(from_, until):
             column = j * NR
             width = smaller(columns - column, NR)
@@ -124,11 +124,11 @@ def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, 
         begin = chunks * block // depth_blocks
         size = chunks * (block + 1) // depth_blocks - begin
         numbers = smaller(depth - begin * NUMBERS, size * NUMBERS)
-        for i in range(select(lies != 0, larger(first, rows // MR), first), smaller(last, of_a)):
-            pack_left(a + (i * MR * a_row + begin * NUMBERS * a_step), a_row, a_step,
-                      smaller(rows - i * MR, MR), numbers,
-                      panels_a + (begin * of_a + i * size) * (MR * CHUNK), E, GROUP, FLIP, MR,
-                      CHUNK, W, CLEAN)  # fmt: skip
+        i = select(lies != 0, larger(first, rows // MR), first)
+        pack_left(a + (i * MR * a_row + begin * NUMBERS * a_step), a_row, a_step,
+                  smaller(rows, last * MR) - i * MR, numbers,
+                  panels_a + (begin * of_a + i * size) * (MR * CHUNK), size * (MR * CHUNK), E,
+                  GROUP, FLIP, MR, CHUNK, W, CLEAN)  # fmt: skip
         if from_ < until:
             pack_right(b + (from_ * NR * b_column + begin * NUMBERS * b_step), b_column, b_step,
                        smaller(columns, until * NR) - from_ * NR, numbers,
