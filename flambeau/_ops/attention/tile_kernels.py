@@ -15,7 +15,7 @@ from flambeau._compiler.native import native
 from flambeau._compiler.tiles.amx import BFLOAT16, LOOPS, configure_tiles, release_tiles
 from flambeau._compiler.tiles.amx import TILE as TILE_BYTES
 from flambeau._ops.attention.kernels import at, finish_rows, up, weigh_rows
-from flambeau._ops.products.kernels.groups import pack_rows, pack_right
+from flambeau._ops.products.kernels.groups import pack_right, pack_rows
 from flambeau._ops.products.kernels.tiles.matrices import CHUNK, HALF, MR, NR, PANEL, multiply_tiles
 
 GROUP = 2
