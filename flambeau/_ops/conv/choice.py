@@ -9,6 +9,8 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.conv import numpy_form as plain
 from flambeau._ops.conv.numpy_depthwise import applies as is_depthwise
@@ -85,7 +87,7 @@ def _forward(kernels: Any, input: Array, weight: Array, bias: Array | None, numb
                                         get_num_threads(), packed is not None)  # fmt: skip
         if plan is not None:
             panels = conv_pixels.pack(weight, numbers[-1]) if packed is None else packed.panels
-            result = (len(input), len(weight), *numbers[0])
+            result = np.empty((len(input), len(weight), *numbers[0]), input.dtype)
             return conv_pixels.multiply(plan, input, panels, bias, result, after)
     return kernels.forward(input, weight, bias, *numbers, after)  # type: ignore[no-any-return]
 
@@ -114,8 +116,7 @@ def _to_input(kernels: Any, grad: Array, weight: Array, shape: tuple[int, ...], 
         plan = conv_pixels.gradient_plan(grad.shape, weight.shape, shape, *numbers, grad.dtype,
                                          get_num_threads())  # fmt: skip
         if plan is not None:
-            turned = conv_pixels.pack_turned(weight, numbers[-1])
-            return conv_pixels.multiply(plan, grad, turned, bias, shape)
+            return plan.run(grad, weight, bias, shape, numbers[-1])
     return kernels.backward_input(  # type: ignore[no-any-return]
         grad, weight, shape, *numbers, bias
     )

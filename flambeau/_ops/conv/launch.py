@@ -210,8 +210,13 @@ class Phase:
     taps: list[int]
     moves: list[int]
 
+    @property
+    def gap(self) -> int:
+        """How far the grads that follow each other are apart."""
+        return self.moves[0] - self.moves[1] if len(self.moves) > 1 else 1
 
-def _phase(numbers: tuple[int, ...], remainder: int) -> Phase:
+
+def phase_of(numbers: tuple[int, ...], remainder: int) -> Phase:
     """`numbers`: the dim's size, stride, padding, dilation and taps."""
     size, stride, padding, dilation, taps = numbers
     offsets = [(k, remainder + padding - k * dilation) for k in range(taps)]
@@ -242,13 +247,13 @@ def backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints, 
         _merged_phases(source, weight, shift, result, numbers, groups)
         return result
     for start in product(*map(range, step)):
-        phases = [_phase(each, first) for each, first in zip(numbers, start, strict=True)]
+        phases = [phase_of(each, first) for each, first in zip(numbers, start, strict=True)]
         counts = tuple(phase.count for phase in phases)
         if not prod(counts):
             continue
         taps = _flat_taps([phase.taps for phase in phases], kernel_)
         if not taps:
-            _fill_phase(result, shift, start, step)
+            fill_phase(result, shift, start, step)
             continue
         whole = prod(step) == 1
         windows = Windows(
@@ -277,7 +282,7 @@ def _merged_phases(source: Array, weight: Array, shift: Array, result: Array,
                    numbers: list[tuple[int, ...]], groups: int) -> None:  # fmt: skip
     """All phases as rows of one product, over every number of grad that one of them reads."""
     shape, step, _, _, kernel_ = (tuple(each) for each in zip(*numbers, strict=True))
-    every = [[_phase(each, r) for r in range(each[1])] for each in numbers]
+    every = [[phase_of(each, r) for r in range(each[1])] for each in numbers]
     moves = [sorted({move for phase in dim for move in phase.moves}) for dim in every]
     area, channels = prod(shape), len(shift)
     matrices, starts = [], []
@@ -331,7 +336,7 @@ def _turned(weight: Array, groups: int, taps: list[int]) -> Array:
     return result
 
 
-def _fill_phase(result: Array, shift: Array, start: Ints, step: Ints) -> None:
+def fill_phase(result: Array, shift: Array, start: Ints, step: Ints) -> None:
     """Positions that no window reaches."""
     spatial = result.ndim - 2
     places = [slice(r, None, s) for r, s in zip(start, step, strict=True)][3 - spatial :]

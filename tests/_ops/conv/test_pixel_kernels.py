@@ -35,7 +35,8 @@ def forward(case: Case, after: Epilogue = conv_pixels.NOTHING) -> np.ndarray:
                                     True)  # fmt: skip
     assert plan is not None
     packed = conv_pixels.pack(case.weight, case.groups)
-    return conv_pixels.multiply(plan, case.input, packed, case.bias, case.grad.shape, after)
+    out = np.empty(case.grad.shape, case.input.dtype)
+    return conv_pixels.multiply(plan, case.input, packed, case.bias, out, after)
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +58,7 @@ def forget() -> None:
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
 @pytest.mark.parametrize("spatial", [1, 2, 3])
 def test_sums_and_the_gradient_of_the_input(spatial: int, dtype: Any) -> None:
-    gradients = 0
+    gradients = strided = 0
     for seed in range(16):
         case = Case(seed, spatial, False, dtype, 11 if seed % 3 else 0)
         expected = case.expected()
@@ -67,10 +68,29 @@ def test_sums_and_the_gradient_of_the_input(spatial: int, dtype: Any) -> None:
         if plan is None:
             continue
         gradients += 1
-        turned = conv_pixels.pack_turned(case.weight, case.groups)
-        found = conv_pixels.multiply(plan, case.grad, turned, None, case.input.shape)
+        strided += max(case.stride) > 1
+        found = plan.run(case.grad, case.weight, None, case.input.shape, case.groups)
         compare(found, expected["input"], dtype)
-    assert gradients
+    assert gradients > strided > 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_images_that_are_computed_together(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bits, also where the last ones are fewer."""
+    generator = np.random.default_rng(0)
+    input = generator.normal(size=(7, 24, 5, 6)).astype(np.float32)
+    weight = generator.normal(size=(40, 24, 3, 3)).astype(np.float32)
+    numbers = ((3, 3), (2, 2), (1, 1), (1, 1), 1)
+    found = []
+    for windows in (1, 18, 36, 1 << 20):
+        monkeypatch.setattr(conv_pixels, "JOINED_WINDOWS", windows)
+        forget()
+        plan = conv_pixels.forward_plan(input.shape, weight.shape, *numbers, input.dtype, threads,
+                                        False)  # fmt: skip
+        assert plan is not None
+        out = np.empty((7, 40, 3, 3), np.float32)
+        found.append(conv_pixels.multiply(plan, input, conv_pixels.pack(weight, 1), None, out))
+    assert all((other == found[0]).all() for other in found)
 
 
 @pytest.mark.parametrize("channels", [8, 70, 300])

@@ -19,17 +19,22 @@ from flambeau._ops.products.kernels.gemm import PANEL_STEPS
 from flambeau._ops.products.kernels.packing import transpose_block
 
 # What `sizes` holds. CHANNELS and OUTPUTS are those of a group. A band has up to BAND rows of
-# windows; laid out it has TAPS_Z planes of LINES rows of WIDE pixels. RUNS runs have LENGTH numbers
-# each; PARTS parts of them are summed one after the other. A band's outputs are split into SHARES.
+# windows; laid out it has TAPS_Z planes of LINES rows of WIDE pixels, for each of JOINED images
+# that are computed together. RUNS runs have LENGTH numbers each; PARTS parts of them are summed one
+# after the other. A band's outputs are split into SHARES. Of the DEPTH rows of a panel of weights,
+# those of the runs are read. An image of the output has OUT_PLANE numbers for each output; the
+# first window's is at OUT_START, others are MOVE_Z, MOVE_Y and MOVE_X apart.
 SIZES = (
     "IMAGES", "GROUPS", "CHANNELS", "IN_Z", "IN_Y", "IN_X", "OUT_Z", "OUT_Y", "OUT_X",
     "PAD_Z", "PAD_Y", "PAD_X", "STEP_Z", "STEP_Y", "GAP_Z", "TAPS_Z", "LINES", "WIDE", "OUTPUTS",
-    "BAND", "BANDS", "SHARES", "RUNS", "LENGTH", "PARTS", "ROOM_PIXELS", "ROOM",
+    "BAND", "BANDS", "SHARES", "JOINED", "RUNS", "LENGTH", "PARTS", "DEPTH", "OUT_PLANE",
+    "OUT_START", "MOVE_Z", "MOVE_Y", "MOVE_X", "ROOM_PIXELS", "ROOM",
 )  # fmt: skip
 (
     IMAGES, GROUPS, CHANNELS, IN_Z, IN_Y, IN_X, OUT_Z, OUT_Y, OUT_X,
     PAD_Z, PAD_Y, PAD_X, STEP_Z, STEP_Y, GAP_Z, TAPS_Z, LINES, WIDE, OUTPUTS,
-    BAND, BANDS, SHARES, RUNS, LENGTH, PARTS, ROOM_PIXELS, ROOM,
+    BAND, BANDS, SHARES, JOINED, RUNS, LENGTH, PARTS, DEPTH, OUT_PLANE,
+    OUT_START, MOVE_Z, MOVE_Y, MOVE_X, ROOM_PIXELS, ROOM,
 ) = range(len(SIZES))  # fmt: skip
 
 
@@ -164,24 +169,63 @@ def finish_planes(sums, count, rows, plane, bias, residual, added, floor, ceilin
                        ceiling, out + place, count - i, T, A, W)  # fmt: skip
 
 
+def between(width, first):
+    """Lanes of a vector from `first` on, between every other one of a second vector."""
+    return tuple(first + i // 2 if i % 2 == 0 else width + i for i in range(width))
+
+
+@native(outline=True)
+def finish_apart(sums, count, rows, sizes, bias, out, T: static, A: static, W: static,
+                 NR: static):  # fmt: skip
+    """The same where results lie MOVE_X apart, in rows MOVE_Y apart, and get a bias at most.
+
+    Nobody else writes what lies between two results of a row meanwhile: it is read and written
+    again.
+    """
+    lines = stack(A, W * W)
+    for first in range(0, rows, W):
+        for y in range(count // sizes[OUT_X]):
+            for x in range(0, sizes[OUT_X], W):
+                window = sums + ((y * sizes[OUT_X] + x) * NR + first)
+                transpose_block(window, NR, lines, W, W, W)
+                for k in range(smaller(rows - first, i64(W))):
+                    shift = bias[first + k]
+                    place = out + ((first + k) * sizes[OUT_PLANE] + y * sizes[MOVE_Y]
+                                   + x * sizes[MOVE_X])  # fmt: skip
+                    if (sizes[MOVE_X] == 2) & (x + W < sizes[OUT_X]):
+                        value = vector(T, W)(load(lines + k * W, W) + shift)
+                        low = load(place, W)
+                        high = load(place + W, W)
+                        store(place, shuffle(value, low, between(W, 0)))
+                        store(place + W, shuffle(value, high, between(W, W // 2)))
+                    else:
+                        for lane in range(smaller(sizes[OUT_X] - x, i64(W))):
+                            place[lane * sizes[MOVE_X]] = T(lines[k * W + lane] + shift)
+
+
 @native
 def convolve_pixels(x: pointer(A), weight: pointer(A), bias: pointer(A), out: pointer(T),
                     work: pointer(A), slots: pointer(i64), places: pointer(i64),
                     runs: pointer(i64), sizes: pointer(i64), residual: pointer(T), added: i64,
-                    floor: A, ceiling: A, task: i64, tasks: i64,
-                    T: static, A: static, W: static, MR: static, NV: static):  # fmt: skip
-    """The convolution of x with a packed weight. A unit of work is a share of a band's outputs."""
+                    floor: A, ceiling: A, task: i64, tasks: i64, T: static, A: static, W: static,
+                    MR: static, NV: static, APART: static):  # fmt: skip
+    """The convolution of x with a packed weight. A unit of work is a share of a band's outputs.
+
+    APART: results lie apart (a remainder of a strided convolution's gradient); then they get a bias
+    and nothing else.
+    """
     NR = NV * W
     slot = take_slot(slots)
     pixels = work + slot * sizes[ROOM]
     sums = pixels + sizes[ROOM_PIXELS]
     outputs = sizes[OUTPUTS]
     panels = (outputs + NR - 1) // NR
-    depth = sizes[RUNS] * sizes[LENGTH]
     volume = sizes[IN_Z] * sizes[IN_Y] * sizes[IN_X]
-    plane = sizes[OUT_Z] * sizes[OUT_Y] * sizes[OUT_X]
+    plane = sizes[OUT_PLANE]
     all_of_x = sizes[IMAGES] * sizes[GROUPS] * sizes[CHANNELS] * volume
-    units = sizes[IMAGES] * sizes[OUT_Z] * sizes[BANDS] * sizes[GROUPS] * sizes[SHARES]
+    laid_out = sizes[TAPS_Z] * sizes[LINES] * sizes[WIDE] * sizes[CHANNELS]
+    bands = (sizes[IMAGES] + sizes[JOINED] - 1) // sizes[JOINED] * sizes[OUT_Z] * sizes[BANDS]
+    units = bands * sizes[GROUPS] * sizes[SHARES]
     held = i64(-1)
     for unit in range(units * task // tasks, units * (task + 1) // tasks):
         share = unit % sizes[SHARES]
@@ -189,22 +233,30 @@ def convolve_pixels(x: pointer(A), weight: pointer(A), bias: pointer(A), out: po
         group = laid % sizes[GROUPS]
         band = laid // sizes[GROUPS] % sizes[BANDS]
         z = laid // sizes[GROUPS] // sizes[BANDS] % sizes[OUT_Z]
-        image = laid // sizes[GROUPS] // sizes[BANDS] // sizes[OUT_Z]
+        image = laid // sizes[GROUPS] // sizes[BANDS] // sizes[OUT_Z] * sizes[JOINED]
+        images = smaller(sizes[JOINED], sizes[IMAGES] - image)
         first = sizes[OUT_Y] * band // sizes[BANDS]
         count = (sizes[OUT_Y] * (band + 1) // sizes[BANDS] - first) * sizes[OUT_X]
         if laid != held:
-            place = (image * sizes[GROUPS] + group) * sizes[CHANNELS] * volume
-            fill_pixels(x + place, all_of_x - place, pixels, sizes, z, first, W)
+            for i in range(images):
+                place = ((image + i) * sizes[GROUPS] + group) * sizes[CHANNELS] * volume
+                fill_pixels(x + place, all_of_x - place, pixels + i * laid_out, sizes, z, first, W)
             held = laid
-        start = (z * sizes[OUT_Y] + first) * sizes[OUT_X]
+        start = sizes[OUT_START] + z * sizes[MOVE_Z] + first * sizes[MOVE_Y]
         for panel in range(panels * share // sizes[SHARES], panels * (share + 1) // sizes[SHARES]):
-            block = weight + (group * panels + panel) * depth * NR
-            multiply_band(pixels, places, count, runs, sizes, block, sums, MR, NV, W)
+            block = weight + (group * panels + panel) * sizes[DEPTH] * NR
+            multiply_band(pixels, places, count * images, runs, sizes, block, sums, MR, NV, W)
             output = group * outputs + panel * NR
-            there = (image * sizes[GROUPS] * outputs + output) * plane + start
-            finish_planes(sums, count, smaller(outputs - panel * NR, i64(NR)), plane,
-                          bias + output, residual + there, added, floor, ceiling, out + there,
-                          T, A, W, NR)  # fmt: skip
+            for i in range(images):
+                there = ((image + i) * sizes[GROUPS] * outputs + output) * plane + start
+                shown = smaller(outputs - panel * NR, i64(NR))
+                if APART:
+                    finish_apart(sums + i * count * NR, count, shown, sizes, bias + output,
+                                 out + there, T, A, W, NR)  # fmt: skip
+                else:
+                    finish_planes(sums + i * count * NR, count, shown, plane, bias + output,
+                                  residual + there, added, floor, ceiling, out + there, T, A, W,
+                                  NR)  # fmt: skip
     atomic_store(slots + slot, 0)
 
 
