@@ -392,10 +392,15 @@ def converted_layout(data: np.ndarray) -> np.ndarray:
         data.shape, strides, np.dtype(bool))  # fmt: skip
 
 
+MIN_WHOLE, MAX_WHOLE = -(1 << 63), (1 << 64) - 1
+
+
 def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     """A 0-dim array of a number; integers wrap round as in C."""
     if isinstance(value, complex) and numpy_dtype.kind not in "cW":
         raise scalars.overflow(numpy_dtype)
+    if isinstance(value, int) and not MIN_WHOLE <= value <= MAX_WHOLE:
+        scalars.check_whole(value)
     if numpy_dtype.kind in "iu" and isinstance(value, int):
         bits = 8 * numpy_dtype.itemsize
         return np.array(value % (1 << bits), np.uint64).astype(numpy_dtype)
