@@ -215,7 +215,8 @@ AUTOGRAD = (
         "those of its kernels",
         "those of ours",
         group="^values",
-        case=r"view\(torch\.(int|float|uint|bfloat)\w*\)|frombuffer|view\(dtype",
+        case=r"view\(torch\.(int|float|uint|bfloat)\w*\)|frombuffer|view\(dtype|"
+        r"untyped_storage\(\)(\[| *\.fill_)",
     ),
     Explained(
         "The signs of zeros that a Fourier transform leaves, where a function has a pole there",
@@ -353,7 +354,7 @@ AUTOGRAD = (
         "The storage of a loss that is one number (`mse_loss`)",
         "is that of all losses, still",
         "is that of the number",
-        group=r"^(shape|values|other value) \| .*untyped_storage",
+        group=r"^(shape|values|other value|raises RuntimeError) \| .*untyped_storage",
         case=r"\w+_loss\(.*untyped_storage\(\)",
     ),
     Explained(
@@ -421,5 +422,43 @@ AUTOGRAD = (
         "is 0 for those that are not taken",
         group="^(number of values|does not raise RuntimeError)",
         case=r"\.scatter(_add)?_?\(",
+    ),
+    Explained(
+        "`fmod`, `remainder` and rounding of what is a whole number but for the last bit",
+        "the next whole number, or nothing",
+        "the other of these, where the last bit is another",
+        group="^values",
+        case=r"fmod|remainder|floor|ceil|trunc|frac|round| % | // ",
+        detail=r"\de-1[4-9]",
+    ),
+    Explained(
+        "Writes to what packing hooks have kept as it is, and then its gradient",
+        "computes with what was written",
+        "computes with what was there where it keeps a copy",
+        group="^values",
+        case=r"packed\('(same|later)'\).*\.\w+_\(",
+    ),
+    Explained(
+        "Layers whose weights were made in inference mode (lazy ones), called with what was made "
+        "there",
+        "record nothing: no operand has a history",
+        "an error: such operands cannot be saved",
+        group="^raises RuntimeError",
+        case=r"Lazy.*inference_mode|inference_mode.*Lazy",
+        detail="Inference tensors cannot be saved",
+    ),
+    Explained(
+        "Lazy layers without the parameter that makes them begin",
+        "have weights that nobody has written to",
+        "have the weights that memory had, too: other numbers",
+        group="^values",
+        case=r"Lazy.*(delattr|del )",
+    ),
+    Explained(
+        "Recurrent layers one of whose weights was deleted",
+        "compute with it, still",
+        "TypeError: a weight is None",
+        group="^raises TypeError",
+        case=r"(RNN|LSTM|GRU)\(.*delattr",
     ),
 )

@@ -6,6 +6,13 @@ from conformance.explanation import Explained
 
 CALLS = (
     Explained(
+        "Nothing in place of sizes (`x.unflatten(0, None)`)",
+        "RuntimeError: they must be non-empty",
+        "TypeError: they must be a tuple of ints",
+        group=r"^raises TypeError for RuntimeError \| .*unflatten",
+        detail="sizes must be non-empty",
+    ),
+    Explained(
         "`out=` in methods (`x.add(y, out=z)`)",
         "a TypeError: functions alone take it",
         "works, as in the function",

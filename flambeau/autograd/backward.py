@@ -78,10 +78,10 @@ def backward(
         engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph)
         return
     wanted = tuple(getattr(tensor, "_entries", tensor) for tensor in wanted)
-    targets = [_input_edge(tensor) for tensor in wanted]
     for tensor in wanted:
         if isinstance(tensor, Tensor):
             tensor.retain_grad()  # type: ignore[attr-defined]
+    targets = [_input_edge(tensor) for tensor in wanted]
     engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph, inputs=targets)
 
 

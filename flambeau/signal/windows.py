@@ -100,6 +100,8 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **settings: Any) -> 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **settings: Any) -> Tensor:
     """The sum of the cosines of order 0, 1, ... with weights `a` and alternating signs."""
     _checked_type("general_cosine", M, settings)
+    if M in (0, 1):
+        return _made("general_cosine", M, np.ones_like, settings)
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     weights = list(a)

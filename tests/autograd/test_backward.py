@@ -146,3 +146,28 @@ def test_copies_and_pickles_keep_the_leaf() -> None:
     assert copy.deepcopy(x).grad.tolist() == [1.0, 1.0]
     with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
         copy.deepcopy(x * 2)
+
+
+def test_inputs_that_do_not_learn_are_refused() -> None:
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    with pytest.raises(RuntimeError, match="can't retain_grad on Tensor that has requires_grad"):
+        (x * 2).sum().backward(inputs=[y])
+    with pytest.raises(RuntimeError, match="One of the differentiated Tensors does not require"):
+        torch.autograd.grad((x * 2).sum(), y)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "median", "mode", "sort", "cummax", "cummin"])
+def test_gradients_of_picked_numbers_have_memory_of_their_own(name: str) -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    y = getattr(torch, name)(x, 0)[0]
+    of_x, of_y = torch.autograd.grad(y, [x, y])
+    of_x.mul_(3)
+    assert (of_x.item(), of_y.item()) == (3.0, 1.0)
+
+
+def test_a_singular_system_is_an_error_where_backward_is_recorded() -> None:
+    a, b = torch.zeros(2, 2, requires_grad=True), torch.ones(2, 2, requires_grad=True)
+    result = torch.linalg.solve_ex(a, b)[0].sum()
+    torch.autograd.grad(result, [a, b], retain_graph=True)
+    with pytest.raises(torch.linalg.LinAlgError, match="the input matrix is singular"):
+        torch.autograd.grad(result, [a, b], create_graph=True)

@@ -109,3 +109,26 @@ def test_a_tensor_of_chances_gets_zeros_of_its_own_type() -> None:
     drawn.sum().backward()
     assert chances.grad.dtype is torch.float64
     assert chances.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, made, mask, place: x.ldexp_(made),
+        lambda x, made, mask, place: x.mul_(made),
+        lambda x, made, mask, place: x.masked_fill_(mask, 0.0),
+        lambda x, made, mask, place: x.masked_scatter_(mask, made),
+        lambda x, made, mask, place: x.put_(place, made),
+        lambda x, made, mask, place: x.index_copy_(0, place, made),
+        lambda x, made, mask, place: x.scatter_reduce_(0, place, made, "prod"),
+    ],
+)
+def test_a_write_that_cannot_be_recorded_changes_nothing(write: Callable) -> None:
+    """What was made in inference mode cannot be saved."""
+    x = torch.tensor([0.5, 0.75], requires_grad=True) * 1
+    with torch.inference_mode():
+        made = torch.tensor([0.5, 0.25]), torch.tensor([True, True]), torch.tensor([0, 1])
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        write(x, *made)
+    assert x.tolist() == [0.5, 0.75]
+    assert x._version == 0

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 Note = Callable[..., None]
+_listening: dict[Any, Note] = {}
+"""Who is told, by library."""
 
 
 def functions(torch: Any, note: Note) -> dict[str, Any]:
-    """The functions of a library by name: each takes tensors, and is called as `Name.apply`."""
+    """The functions of a library by name: each takes tensors, and is called as `Name.apply`. What
+    they have to tell goes to the `note` that was given last."""
+    _listening[torch] = note
+    return dict(_made(torch))
+
+
+@cache
+def _made(torch: Any) -> dict[str, Any]:
+    def note(*values: Any) -> None:
+        _listening[torch](*values)
+
     found: dict[str, Any] = {}
     for family in (_plain, _odd, _several, _writing, _of_views):
         found |= family(torch, note)

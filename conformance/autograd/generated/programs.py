@@ -11,7 +11,7 @@ from conformance.jit.generated import operators
 from conformance.jit.generated.expressions import Refused, Taste
 
 from .drawing import Drawing
-from .running import quiet
+from .running import begin_numbers, quiet
 from .statements import Statements
 
 LENGTHS = (2, 3, 4, 5, 6, 7, 8, 10, 12)
@@ -22,7 +22,7 @@ def case(seed: str) -> str:
     drawn = random.Random(seed)
     program = Drawing(drawn, _taste(drawn))
     statements = Statements(program)
-    reference.manual_seed(3)
+    begin_numbers(reference, 3)
     with quiet():
         _begin(program, statements)
         for _ in range(drawn.choice(LENGTHS)):
@@ -33,12 +33,13 @@ def case(seed: str) -> str:
 
 
 def _taste(drawn: random.Random) -> Taste:
-    some = drawn.sample(_everyday(), drawn.randint(20, 60))
+    some = drawn.sample(everyday(), drawn.randint(20, 60))
     return Taste(drawn.choice((0.2, 0.5, 0.8)), tuple(some), 0.0, 0.0, 2)
 
 
 @cache
-def _everyday() -> list[operators.Operator]:
+def everyday() -> list[operators.Operator]:
+    """The operators that programs are drawn from, rather than from all."""
     return [op for op in operators.catalogue() if op.name in operators.EVERYDAY]
 
 

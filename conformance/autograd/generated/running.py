@@ -32,11 +32,25 @@ def quiet() -> Iterator[None]:
 def statements(text: str) -> tuple[tuple[str, CodeType], ...]:
     """The statements of a program, each with its text."""
     found = []
+    lines = text.encode().splitlines()  # positions are counted in bytes
     for node in ast.parse(text).body:
-        inner = ast.get_source_segment(text, node) or ""
+        inner = _written(lines, node)
         module = ast.Module([node], [])
         found.append((inner, compile(module, "<drawn>", "exec", dont_inherit=True)))
     return tuple(found)
+
+
+def _written(lines: list[bytes], node: ast.stmt) -> str:
+    own = lines[node.lineno - 1 : node.end_lineno]
+    own[-1] = own[-1][: node.end_col_offset]
+    own[0] = own[0][node.col_offset :]
+    return b"\n".join(own).decode()
+
+
+def begin_numbers(torch: Any, number: int) -> None:
+    """Begin the random numbers of the CPU. `manual_seed` of PyTorch writes down the stack for every
+    other device, and keeps it."""
+    torch.random.default_generator.manual_seed(number)
 
 
 def outcome(text: str, torch: Any, shift: float = 0.0, language: type[Words] = Words) -> Outcome:
@@ -45,7 +59,7 @@ def outcome(text: str, torch: Any, shift: float = 0.0, language: type[Words] = W
     names = words.names()
     given = {*names, *UNSEEN}
     found = Outcome()
-    torch.manual_seed(7)
+    begin_numbers(torch, 7)
     with quiet(), words.apart():
         for inner, code in statements(text):
             before = dict(names)

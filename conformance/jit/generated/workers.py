@@ -23,7 +23,9 @@ from typing import Any, TextIO
 from conformance.explained import explanation
 
 LIMIT = 20.0
-"""Seconds for one program, in Python; a process that takes three times as long is ended."""
+"""Seconds of computing for one program, in Python: a machine that is busy makes none slow."""
+HUNG = 200.0
+"""Seconds after which a process that says nothing is ended."""
 IMPORT = 300.0
 """Seconds after which a process has imported both libraries, on a machine that is busy, too."""
 MEMORY = 6 << 30
@@ -126,7 +128,8 @@ class Worker:
         self.start()
 
     def start(self) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([self.plan.judge])  # imports both libraries once for all
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs, self.plan), daemon=True)
         self.process.start()
@@ -166,7 +169,7 @@ class Worker:
         if self.busy and dead:
             self.process.join(5)
             self._lost(f"crash ({self.process.exitcode})", total, output, more)
-        elif self.busy and time.monotonic() - self.since > (3 * LIMIT if self.stage else IMPORT):
+        elif self.busy and time.monotonic() - self.since > (HUNG if self.stage else IMPORT):
             self._lost("hang", total, output, more)
         elif not self.busy and more:
             if self.done >= LIFE:
@@ -213,7 +216,7 @@ def _note(told: dict[str, Any], total: Total, output: TextIO | None) -> None:
 
 def _work(pipe: Connection, plan: Plan) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    signal.signal(signal.SIGALRM, _too_slow)
+    signal.signal(signal.SIGPROF, _too_slow)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
     sys.unraisablehook = lambda _: None  # a `Slow` in a callback of the interpreter: there are more
@@ -239,23 +242,23 @@ def limited(seconds: float) -> Iterator[None]:
     of the interpreter."""
     global _armed  # noqa: PLW0603
     _armed = True
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
     try:
         yield
     finally:
         _armed = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 @contextlib.contextmanager
 def untimed() -> Iterator[None]:
     """Time that is no program's, in which what serves many of them begins."""
-    left, again = signal.setitimer(signal.ITIMER_REAL, 0)
+    left, again = signal.setitimer(signal.ITIMER_PROF, 0)
     try:
         yield
     finally:
         if left:
-            signal.setitimer(signal.ITIMER_REAL, left, again)
+            signal.setitimer(signal.ITIMER_PROF, left, again)
 
 
 def _timed(pipe: Connection, plan: Plan, number: int, seen: Counter[str]) -> dict[str, Any]:

@@ -162,7 +162,15 @@ def clamp_both_tensors(self: Any, min: Any, max: Any) -> Any:
     return E.minimum(max, E.maximum(min, self))
 
 
+def _check_bound(operands: Any) -> None:
+    """A bound that is a number has to fit into the type of the result."""
+    input, bound = operands
+    if bound.__class__ in (int, float):
+        _check_beside(bound, input)
+
+
 @pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", order=1, backward=_LOW,
+           check=_check_bound,
            **_clamp_row("clamp_min", "ClampMinBackward0", "min_scalar", True))  # fmt: skip
 def clamp_min(self: Any, min: Any) -> Any:
     """At least `min`."""
@@ -170,6 +178,7 @@ def clamp_min(self: Any, min: Any) -> Any:
 
 
 @pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", order=1, backward=_HIGH,
+           check=_check_bound,
            **_clamp_row("clamp_max", "ClampMaxBackward0", "max_scalar", True))  # fmt: skip
 def clamp_max(self: Any, max: Any) -> Any:
     """At most `max`."""

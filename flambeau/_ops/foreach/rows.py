@@ -357,6 +357,8 @@ def sums_of_powers(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
         raise RuntimeError("value cannot be converted to type double without overflow")
     power, total, size = get("pow"), get("sum"), get("abs")
     unlearning = [tensor.detach() for tensor in self]
+    if dtype is not None and not dtype.is_complex:  # of complex numbers, the absolute values
+        unlearning = [size(t) if t.is_complex() else t for t in unlearning]
     given = [tensor if dtype is None else tensor.to(dtype) for tensor in unlearning]
     for tensor in given:
         if not (tensor.is_floating_point() or tensor.is_complex()):

@@ -39,7 +39,7 @@ def _operands(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray 
     if index.size == 0:
         return None
     require_known("scatter_gather_tensor_cpu", data.dtype)
-    given = None if source is None else source.shape
+    given = [index.shape, data.shape, () if source is None else source.shape]
     data, index = at_least_1d(data), at_least_1d(index)
     source = None if source is None else at_least_1d(source)
     _check_shapes(data, dim, index, source, given)
@@ -82,8 +82,8 @@ LIMIT = choice.limit("scatter")
 
 
 def _check_shapes(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray | None,
-                  given: tuple[int, ...] | None) -> None:  # fmt: skip
-    """Torch's errors; `given`: the shape of the source as messages show it."""
+                  given: list[tuple[int, ...]]) -> None:  # fmt: skip
+    """Torch's errors; `given`: the shapes of index, target and source as messages show them."""
     if index.ndim != data.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     if source is not None and source.ndim != index.ndim:
@@ -93,18 +93,18 @@ def _check_shapes(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndar
     if fits and (source is None or source.shape == shape):
         return
     around = [(shape[:dim], shape[dim + 1 :]) for shape in (index.shape, data.shape)]
+    shown, own, of_source = [list(sizes) for sizes in given]
     too_large = _exceeds(around[0][0], around[1][0]) or _exceeds(around[0][1], around[1][1])
     if source is None:
         if too_large:
             raise RuntimeError(
-                f"Expected index {list(index.shape)} to be no larger than self "
-                f"{list(data.shape)} apart from dimension {dim}"
+                f"Expected index {shown} to be no larger than self {own} apart from dimension {dim}"
             )
         return
     if too_large or _exceeds(index.shape, source.shape):
         raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than self {list(data.shape)} "
-            f"apart from dimension {dim} and to be no larger size than src {list(given or ())}"
+            f"Expected index {shown} to be no larger than self {own} apart from dimension {dim} "
+            f"and to be no larger size than src {of_source}"
         )
 
 

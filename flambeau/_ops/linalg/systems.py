@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import modes
 from flambeau._core.settings import warn_once
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.linalg import by_name as kernels
@@ -296,7 +297,11 @@ def _solve_backward(grad: Any, A: Any, B: Any, result: Any, left: bool, wanted: 
     vector = is_vector(A._data, B._data)
     if vector:
         grad, result = grad.unsqueeze(-1), result.unsqueeze(-1)
-    of_b = ops.linalg.solve_ex(adjoint(A), grad, left=left)[0]
+    # Where the pass is recorded, a matrix without an inverse is an error.
+    if modes.grad.enabled:
+        of_b = ops.linalg.solve(adjoint(A), grad, left=left)
+    else:
+        of_b = ops.linalg.solve_ex(adjoint(A), grad, left=left)[0]
     of_a = None
     if wanted[0]:
         of_a = -(times_adjoint(of_b, result) if left else adjoint_times(result, of_b))

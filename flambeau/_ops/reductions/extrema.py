@@ -80,7 +80,7 @@ def row_starts(shape: tuple[int, ...], dim: int) -> np.ndarray:
 def selected_backward(grad: Any, indices: Any, shape: Any, dim: int, keepdim: bool) -> Any:
     """The gradient of elements picked along a dim: back to their places, zeros elsewhere."""
     if not shape:
-        return grad
+        return ops.clone(grad)
     if not keepdim:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
     return ops.scatter(ops.new_zeros(grad, shape), dim, indices, grad)

@@ -163,7 +163,7 @@ def _running_backward(grad: Any, self: Any, indices: Any, dim: int) -> Any:
     """The gradient at each index; torch keeps `self` as well, whose shape it takes."""
     shape = self._data.shape
     if not shape:
-        return grad
+        return ops.clone(grad)
     return ops.scatter_add(ops.new_zeros(grad, shape), dim, indices, grad)
 
 

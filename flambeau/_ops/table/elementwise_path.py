@@ -202,8 +202,8 @@ class Path:
             return result if taken else None
         if alpha.__class__ not in (float, int) or out is not None or modes.watch.active:
             return None
-        if kind.wants_grad((x, y)):
-            return None
+        if kind.wants_grad((x, y)) or not kind.MIN_WHOLE <= alpha <= kind.MAX_WHOLE:
+            return None  # among the latter are NaN and infinite factors, which are rare
         a, b = x._data, y._data
         dtype = a.dtype
         if dtype is not b.dtype or dtype.kind != "f" or dtype in kind.dt.NUMPY_HALVES:

@@ -127,9 +127,19 @@ class KernelInplace:
         before = snapshot(target)
         if modes.watch.saving:
             rest = tuple(from_before(target, rest))
+        kept = _kept(target, rest)
         outputs.inplace_array(target, result._data, repeatable=self.repeatable)
-        self.recorder.inplace(before, *rest, target)
+        self._record(before, rest, target, kept)
         return target
+
+    def _record(self, before: Any, rest: Any, target: Tensor, kept: Any) -> None:
+        """Record a write; what cannot be recorded is undone."""
+        try:
+            self.recorder.inplace(before, *rest, target)  # type: ignore[union-attr]
+        except RuntimeError:
+            if kept is not None:
+                target._data[...] = kept
+            raise
 
     def _in_own_type(self, target: Tensor, rest: tuple[Any, ...]) -> tuple[Any, ...]:
         """What computes in the type of `out` computes in the target's."""
@@ -151,11 +161,13 @@ class KernelInplace:
         rest = values[1:]
         if recorded and modes.watch.saving:
             rest = tuple(from_before(target, rest))
-        self.write(*values)  # type: ignore[misc]
-        if recorded:
-            self.recorder.inplace(before, *rest, target)  # type: ignore[union-attr]
-        else:
+        if not recorded:
+            self.write(*values)  # type: ignore[misc]
             bump(target)
+            return target
+        kept = _kept(target, rest)
+        self.write(*values)  # type: ignore[misc]
+        self._record(before, rest, target, kept)
         return target
 
     def check_overlap(self, values: tuple[Any, ...]) -> None:
@@ -190,6 +202,14 @@ class KernelInplace:
         target: Any = values[0]
         result = self.plain(snapshot(target), *values[1:])
         return target.copy_(result)  # type: ignore[no-any-return]
+
+
+def _kept(target: Tensor, rest: tuple[Any, ...]) -> Any:
+    """The target's numbers, if the write to come may not be one that can be recorded: tensors of
+    inference mode cannot be saved."""
+    if any(isinstance(value, Tensor) and value._inference for value in rest):
+        return target._data.copy()
+    return None
 
 
 def positional(op: Op) -> Callable[..., Any]:

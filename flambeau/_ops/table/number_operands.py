@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._ops.table import pointwise as kind
+from flambeau._ops.table import scalars
 from flambeau._ops.table.binder import fits_number
 from flambeau._ops.table.outputs import check_cast, check_partial_overlap
 from flambeau._tensor.sparse import NotStrided
@@ -33,6 +34,8 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
         pass
     elif kind_ != "i" or type(value) is not int or abs(value) >= 128:
         return None
+    if type(value) is int:
+        scalars.check_whole(value)
     # 0.0 and -0.0 would be one key
     number = str(value) if not value and type(value) is float else value
     key = (number, type(value), numpy_dtype)
@@ -78,6 +81,8 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
         if not fits_number(alpha):
             raise TypeError(f"{op.public}(): argument 'alpha' must be Number, not Tensor")
         alpha = alpha.item()  # type: ignore[attr-defined]
+    if isinstance(other, np.generic):
+        other = kind.number_of(other)
     try:
         common = kind.common_dtype([v for v in (tensor, other) if v is not None])
     except NotStrided:
@@ -97,6 +102,10 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
         check_partial_overlap(target, (other,))
     if alpha == 1:
         return other
+    if isinstance(alpha, int):
+        scalars.check_whole(alpha)
+        if alpha >= 1 << 63 and kind.category(common) < kind.FLOAT:
+            raise scalars.overflow(common.numpy_dtype)
     if isinstance(other, Tensor) and other.dtype is not common:
         other = other.to(common)  # type: ignore[attr-defined]
     if common is not kind.dt.bool_:

@@ -18,7 +18,7 @@ from flambeau._compiler.numpy_source import compile_kernel, single_ufunc
 from flambeau._compiler.primitives import PRIMITIVES
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.layout import contiguous_strides, is_dense
+from flambeau._core.layout import channels_last_strides, contiguous_strides, is_dense
 from flambeau._core.promotion import FLOAT, category, combine, dtype_of_number, promote_types
 from flambeau._ops.table import scalars
 from flambeau._ops.table.op import Op
@@ -238,17 +238,25 @@ def result_strides(arrays: list[np.ndarray], shape: tuple[int, ...],
                    numbers: bool = False) -> Any:  # fmt: skip
     """Strides of an elementwise result; None for row-major.
 
-    Operands of one shape that are all row-major, or all dense with the same strides, hand their
-    layout on; otherwise the dims are put in order by the operands' strides. A number counts as an
-    operand of another shape, as in torch.
+    Operands of one shape that are all row-major, all channels-last, or all dense with the same
+    strides, hand their layout on; otherwise the dims are put in order by the operands' strides. A
+    number counts as an operand of another shape, as in torch.
     """
     if not numbers and all(a.shape == shape for a in arrays):
         if all(a.flags.c_contiguous for a in arrays):
             return None
+        if len(shape) == 4 and 1 in shape and all(map(_lies_channels_last, arrays)):
+            return channels_last_strides(shape)
         strides = cpu.element_strides(arrays[0])
         if len({a.strides for a in arrays}) == 1 and is_dense(shape, strides):
             return strides
     return _strides_by_order(shape, tuple([(a.shape, a.strides) for a in arrays]))
+
+
+def _lies_channels_last(array: np.ndarray) -> bool:
+    """Whether images lie with their channels innermost, whatever the strides of dims of size 1."""
+    places = zip(array.shape, array.strides, channels_last_strides(array.shape), strict=True)
+    return all(size == 1 or have == want * array.itemsize for size, have, want in places)
 
 
 @lru_cache(1024)  # training repeats its shapes
@@ -392,10 +400,15 @@ def converted_layout(data: np.ndarray) -> np.ndarray:
         data.shape, strides, np.dtype(bool))  # fmt: skip
 
 
+MIN_WHOLE, MAX_WHOLE = -(1 << 63), (1 << 64) - 1
+
+
 def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     """A 0-dim array of a number; integers wrap round as in C."""
     if isinstance(value, complex) and numpy_dtype.kind not in "cW":
         raise scalars.overflow(numpy_dtype)
+    if isinstance(value, int) and not MIN_WHOLE <= value <= MAX_WHOLE:
+        scalars.check_whole(value)
     if numpy_dtype.kind in "iu" and isinstance(value, int):
         bits = 8 * numpy_dtype.itemsize
         return np.array(value % (1 << bits), np.uint64).astype(numpy_dtype)

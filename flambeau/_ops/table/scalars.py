@@ -45,6 +45,8 @@ def checked_number(value: Any, numpy_dtype: Any) -> np.ndarray:
 
     Unsigned types take negative numbers as their two's complement.
     """
+    if isinstance(value, int):
+        check_whole(value)
     kind = numpy_dtype.kind
     if kind == "b":
         return np.array(bool(value))
@@ -63,6 +65,8 @@ def checked_number(value: Any, numpy_dtype: Any) -> np.ndarray:
 
 def filling(value: Any, numpy_dtype: Any) -> np.ndarray:
     """As `checked_number`, but half types take what is beyond them as infinite."""
+    if isinstance(value, int):
+        check_whole(value)
     if numpy_dtype.kind in "fV" and numpy_dtype.itemsize < 4 and not isinstance(value, complex):
         return converted(value, numpy_dtype)
     return checked_number(value, numpy_dtype)
@@ -131,6 +135,14 @@ def real(value: Any) -> float:
     if isinstance(value, complex):
         raise overflow(np.dtype(np.float64))
     return float(value)
+
+
+def check_whole(value: int) -> None:
+    """Torch's error for an integer that none of its types of numbers holds."""
+    if value >= 1 << 64:
+        raise OverflowError("int too big to convert")
+    if value < -(1 << 63):
+        raise OverflowError("can't convert negative int to unsigned")
 
 
 def overflow(numpy_dtype: Any) -> RuntimeError:

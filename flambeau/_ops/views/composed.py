@@ -142,6 +142,11 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
             f"unflatten(): argument 'dim' (position 1) must be int, not {type(dim).__name__}"
         )
     dim = wrap_dim(int(dim), len(shape))
+    for position, size in enumerate(sizes):
+        if not is_integer(size):
+            raise TypeError("unflatten(): argument 'sizes' (position 2) must be tuple of ints, "
+                            f"but found element of type {type(size).__name__} at pos "
+                            f"{position}")  # fmt: skip
     sizes = [int(size) for size in sizes]
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")

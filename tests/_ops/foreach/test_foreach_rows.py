@@ -85,3 +85,9 @@ def test_all_that_a_list_has_saved_is_looked_at() -> None:
         second.detach().add_(1)
         with pytest.raises(RuntimeError, match="which is output 1 of ForeachSigmoid"):
             first.sum().backward()
+
+
+def test_powers_of_complex_numbers_are_summed_up_in_a_real_type() -> None:
+    x = torch.tensor([3 + 4j, 0 + 1j], dtype=torch.complex128)
+    (found,) = torch._foreach_powsum([x], 1, torch.float64)
+    assert found.item() == 6.0

@@ -74,7 +74,12 @@ class non_deterministic:
     """
 
     def __init__(self, arg: Any) -> None:
+        if not callable(arg):
+            raise TypeError(f"{arg} can not be decorated by non_deterministic")
         self.cls = arg if isinstance(arg, type) else None
+        if self.cls is not None and not issubclass(self.cls, IterDataPipe):
+            raise TypeError("Only `IterDataPipe` can be decorated with `non_deterministic`, but "
+                            f"{self.cls.__name__} is found")  # fmt: skip
         self.wild: Callable[..., bool] = (lambda *a, **k: True) if self.cls else arg
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
