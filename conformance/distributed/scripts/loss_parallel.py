@@ -17,7 +17,6 @@ from torch.distributed.tensor.parallel import (
     loss_parallel,
     parallelize_module,
 )
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 WORDS, WIDTH, HEADS, LENGTH = 24, 16, 4, 8
 
@@ -31,8 +30,9 @@ class Attention(nn.Module):
         batch = x.shape[0]
         q, k, v = (w(x).view(batch, LENGTH, HEADS, -1) for w in (self.wq, self.wk, self.wv))
         q, k, v = ((y * scales).transpose(1, 2) for y in (q, k, v))
-        with sdpa_kernel(SDPBackend.MATH):  # PyTorch's other one of CPUs takes no DTensors
-            mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        # not scaled_dot_product_attention: PyTorch's of CPUs takes no DTensors
+        scores = (q @ k.transpose(2, 3)) * (WIDTH // HEADS) ** -0.5
+        mixed = scores.softmax(-1) @ v
         return self.wo(mixed.transpose(1, 2).contiguous().view(batch, LENGTH, -1))
 
 
