@@ -26,7 +26,7 @@ LAUNCHED = {"elastic": ["--max-restarts=2"], "ddp_spawned": None}
 PROGRAMS = some(
     "scripts",
     ["ddp", "ddp_spawned", "elastic", "fsdp", "tensor_parallel", "loss_parallel", "two_dims",
-     "pipeline", "gpipe"], 2,
+     "pipeline"], 2,
 )  # fmt: skip
 CHAINS = {
     "PyTorch's": [("torch", 4), ("torch", 2)],
