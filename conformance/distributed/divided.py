@@ -156,25 +156,44 @@ def block(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -
 
 
 def losses(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
-    """The loss of classes of which each process has some."""
+    """The loss of classes of which each process has some; labels and weights distributed or not."""
     meshes, dt = tools(torch)
     tp = _tensor_parallel(torch)
     mesh = meshes.init_device_mesh("cpu", (size,))
-    for reduction in ("mean", "sum"):
+    for reduction in ("mean", "sum", "none"):
         for weight in (None, torch.arange(8) / 4 + 0.5):
-            target = torch.tensor([1, 0, 7, -100 if weight is None else 2, 3, 6])
-            scores = dt.distribute_tensor(numbers(torch, 6, 8), mesh, [dt.Shard(1)])
-            scores.requires_grad_()
-            weights = None if weight is None else dt.distribute_tensor(weight, mesh)
-            labels = dt.distribute_tensor(target, mesh)
-            with tp.loss_parallel():
-                loss = torch.nn.functional.cross_entropy(
-                    scores, labels, weights, reduction=reduction
-                )
-                loss.backward()
-            record(f"loss {reduction} {weight is None}", lambda x=scores, y=loss: [
-                repr(y.placements), repr(x.grad.placements), close(whole(y)),
-                close(whole(x.grad))])  # fmt: skip
+            for plain in ("none", "labels", "weight", "both"):
+                target = torch.tensor([1, 0, 7, -100 if weight is None else 2, 3, 6])
+                scores = dt.distribute_tensor(numbers(torch, 6, 8), mesh, [dt.Shard(1)])
+                scores.requires_grad_()
+                weights, labels = weight, target
+                if weight is not None and plain not in ("weight", "both"):
+                    weights = dt.distribute_tensor(weight, mesh)
+                if plain not in ("labels", "both"):
+                    labels = dt.distribute_tensor(target, mesh)
+                with tp.loss_parallel():
+                    loss = torch.nn.functional.cross_entropy(
+                        scores, labels, weights, reduction=reduction
+                    )
+                    loss.sum().backward()
+                record(f"loss {reduction} {weight is None} {plain}", lambda x=scores, y=loss: [
+                    repr(y.placements), repr(x.grad.placements), close(whole(y)),
+                    close(whole(x.grad))])  # fmt: skip
+    scores = dt.distribute_tensor(numbers(torch, 6, 8), mesh, [dt.Shard(1)])
+    record("plain labels", lambda: torch.nn.functional.cross_entropy(scores, target))
+    implicit = importlib.import_module(f"{torch.__name__}.distributed.tensor.experimental")
+    with implicit.implicit_replication():
+        record("implicit", lambda: close(whole(scores + numbers(torch, 6, 8))))
+        record("implicit loss", lambda: close(
+            whole(torch.nn.functional.cross_entropy(scores, target.abs() % 8))))  # fmt: skip
+    record("no more", lambda: scores + numbers(torch, 6, 8))
+    whole_scores = dt.distribute_tensor(numbers(torch, 6, 8), mesh)
+    record("whole", lambda: _parallel_loss(torch, tp, whole_scores, target))
+
+
+def _parallel_loss(torch: Any, tp: Any, scores: Any, labels: Any) -> Any:
+    with tp.loss_parallel():
+        return torch.nn.functional.cross_entropy(scores, labels)
 
 
 def styles(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:

@@ -24,7 +24,6 @@ MODULES = {
     "_shard": "",
     "_shard.api": "",
     "_shard.sharded_tensor": "ShardedTensor Shard ShardedTensorMetadata TensorProperties",
-    "_tensor.experimental": "implicit_replication",
     "checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
     "checkpoint._fsspec_filesystem": "FsspecReader FsspecWriter",
     "checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",

@@ -113,7 +113,8 @@ class Fold:
             else:
                 total = out = function(total, value, out=out)
         if self._operation is RedOpType.AVG and self._count > 1:
-            np.divide(total, self._count, out=total)
+            for numbers in _real_numbers(total):
+                np.divide(numbers, self._count, out=numbers)
         return total
 
     def _scratch_like(self, array: np.ndarray) -> np.ndarray:
@@ -121,6 +122,12 @@ class Fold:
         if self._scratch is None or self._scratch.size < array.size:
             self._scratch = np.empty_like(array)
         return self._scratch[: array.size]
+
+
+def _real_numbers(array: np.ndarray) -> list[np.ndarray]:
+    """The real numbers that an array is made of. NumPy would divide complex ones by one over the
+    divisor times them, which rounds twice."""
+    return [array.real, array.imag] if np.iscomplexobj(array) else [array]
 
 
 class Copies:

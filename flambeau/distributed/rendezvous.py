@@ -107,7 +107,9 @@ def _tcp_store(host: str, port: int, rank: int, size: int, timeout: timedelta) -
 
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         return PrefixStore(f"worker/attempt_{attempt}", TCPStore(host, port, None, False, timeout))
-    return TCPStore(host, port, size, rank == 0, timeout, wait_for_workers=False)
+    return TCPStore(
+        host, port, size, rank == 0, timeout, wait_for_workers=False, multi_tenant=True
+    )  # a group that has ended may be kept
 
 
 register_rendezvous_handler("file", _by_file)

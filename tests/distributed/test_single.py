@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 
@@ -52,6 +53,21 @@ def test_local_rank(monkeypatch: pytest.MonkeyPatch):
         torch.distributed.get_node_local_rank()
     monkeypatch.setenv("LOCAL_RANK", "2")
     assert torch.distributed.get_node_local_rank() == 2
+
+
+def test_who_keeps_a_group_that_has_ended_can_meet_again_at_the_same_port():
+    dist = torch.distributed
+    with socket.create_server(("localhost", 0)) as listener:
+        port = listener.getsockname()[1]
+    kept = []
+    for _ in range(3):
+        where = f"tcp://localhost:{port}"
+        dist.init_process_group("gloo", init_method=where, rank=0, world_size=1)
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
+        model(torch.ones(1, 2)).sum().backward()
+        kept.append(model)
+        dist.destroy_process_group()
+    assert all(model.module.weight.grad.tolist() == [[1, 1], [1, 1]] for model in kept)
 
 
 def test_fake_plays_any_rank():
@@ -195,6 +211,7 @@ assert same is fully_shard is torch.distributed.fsdp.fully_shard
 assert torch.distributed.tensor.DTensor is DTensor and issubclass(Shard, Placement)
 assert torch.distributed.device_mesh.init_device_mesh is torch.distributed.init_device_mesh
 assert torch.distributed.tensor.experimental.local_map and torch.distributed.fsdp.wrap.wrap
+from torch.distributed._tensor.experimental import implicit_replication
 print(ShardingStrategy.FULL_SHARD.name)
 """
 

@@ -67,6 +67,32 @@ class DTensor(Tensor):
             known._is_param = getattr(self, "_is_param", False)
         return known
 
+    def __create_chunk_list__(self) -> list[Any]:
+        """Where this process's part lies, for `torch.distributed.checkpoint`."""
+        from flambeau._core.layout import Size
+        from flambeau.distributed.checkpoint.metadata import ChunkStorageMetadata
+        from flambeau.distributed.tensor.spec import local_shape_and_offset
+
+        spec = self._spec
+        if any(type(p) not in (Shard, Replicate) for p in spec.placements):
+            raise NotImplementedError(f"checkpoints of tensors that lie as {spec.placements}")
+        shape, offset = local_shape_and_offset(spec.shape, spec.mesh, spec.placements)
+        return [ChunkStorageMetadata(Size(offset), Size(shape))]
+
+    def __create_write_items__(self, fqn: str, tensor: Any) -> list[Any]:
+        """What a checkpoint writes of it."""
+        from flambeau.distributed.checkpoint import metadata, planner
+
+        (chunk,) = self.__create_chunk_list__()
+        properties = metadata.TensorProperties.create_from_tensor(self._local_tensor)
+        data = planner.TensorWriteData(chunk, properties, self.size())
+        index = metadata.MetadataIndex(fqn, chunk.offsets)
+        return [planner.WriteItem(index, planner.WriteItemType.SHARD, tensor_data=data)]
+
+    def __get_tensor_shard__(self, index: Any) -> Any:
+        """The part that a checkpoint reads or writes."""
+        return self._local_tensor
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuilt, (self._local_tensor, self._spec, self.requires_grad)
 

@@ -8,14 +8,15 @@ shapes as wholes, which the device "meta" tells. What has no rule is done on cop
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.distributed.placements import Partial, Placement, Replicate, Shard
 from flambeau.distributed.tensor.dtensor import DTensor, at
-from flambeau.distributed.tensor.rules import RULES, special
+from flambeau.distributed.tensor.rules import RULES, class_parts, special
 from flambeau.distributed.tensor.rules.call import Call, Choice
 from flambeau.distributed.tensor.rules.pointwise import is_pointwise, pointwise
 from flambeau.distributed.tensor.spec import Spec, local_shape_and_offset
@@ -46,9 +47,10 @@ def run(overload: Any, args: Any, kwargs: Any) -> Any:
     """
     name = overload._schema.name.partition("::")[2]
     handler = special.HANDLERS.get(name)
-    if handler is not None:
-        return handler(overload, *args, **kwargs)
-    return run_by_rule(overload, args, kwargs)
+    if handler is None:
+        return run_by_rule(overload, args, kwargs)
+    args, kwargs = _distributed(overload, args, kwargs)
+    return handler(overload, *args, **kwargs)
 
 
 def run_by_rule(overload: Any, args: Any, kwargs: Any) -> Any:
@@ -64,13 +66,16 @@ def run_by_rule(overload: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _distributed(overload: Any, args: Any, kwargs: Any) -> Any:
-    """Arguments in which single numbers, which are the same everywhere, are distributed, too."""
+    """Arguments in which plain tensors that are the same everywhere are distributed, too: single
+    numbers, and all under `implicit_replication` and, for its labels and weights and for what the
+    gradient makes of them, under `loss_parallel`."""
+    are_copies = Implicit.allowed or class_parts.Active.now
     known = next(t for t in _tensors((args, kwargs)) if isinstance(t, DTensor))
 
     def one(value: Any) -> Any:
         if not isinstance(value, Tensor) or isinstance(value, DTensor):
             return value
-        if value.numel() != 1 and not Implicit.allowed:
+        if value.numel() != 1 and not are_copies:
             raise RuntimeError(MIXED.format(overload))
         mesh = known._spec.mesh
         placed = (Replicate(),) * mesh.ndim
@@ -84,6 +89,23 @@ class Implicit:
     """Whether tensors that are not distributed are taken for copies: `implicit_replication`."""
 
     allowed = False
+
+
+@contextmanager
+def implicit_replication() -> Iterator[None]:
+    """Inside of it plain tensors, given along with distributed ones, are taken for copies that all
+    processes have.
+
+    >>> import flambeau as torch
+    >>> from flambeau.distributed.tensor.experimental import implicit_replication
+    >>> with implicit_replication():
+    ...     pass  # y = distributed + torch.ones(3)
+    """
+    before, Implicit.allowed = Implicit.allowed, True
+    try:
+        yield
+    finally:
+        Implicit.allowed = before
 
 
 def _tensors(values: Any) -> list[Any]:

@@ -142,3 +142,47 @@ def test_lengths_of_parts(length: int):
 def test_dims_that_belong_together(before: list[int], after: list[int], expected: object):
     found = groups(before, after)
     assert sorted(found) == sorted(expected)
+
+
+PLAIN = """
+from flambeau.distributed.tensor import Replicate, Shard, distribute_tensor
+from flambeau.distributed.tensor.experimental import implicit_replication
+from flambeau.distributed.tensor.parallel import loss_parallel
+F = torch.nn.functional
+mesh = dist.init_device_mesh("cpu", (SIZE,))
+numbers = ((torch.arange(48) * 37) % 101).float().reshape(6, 8) / 16
+labels, weight = torch.tensor([1, 0, 7, -100, 3, 6]), torch.arange(8) / 4 + 0.5
+alone = numbers.clone().requires_grad_()
+expected = F.cross_entropy(alone, labels, weight)
+expected.backward()
+def seen(context, placement):
+    scores = distribute_tensor(numbers, mesh, [placement]).requires_grad_()
+    with context():
+        loss = F.cross_entropy(scores, labels, weight)
+        loss.backward()
+    torch.testing.assert_close(loss.full_tensor(), expected)
+    torch.testing.assert_close(scores.grad.full_tensor(), alone.grad)
+    return str(scores.grad.placements)
+placements = [seen(loss_parallel, Shard(1)), seen(implicit_replication, Shard(0))]
+scores = distribute_tensor(numbers, mesh, [Shard(0)])
+errors = [error_of(lambda: F.cross_entropy(scores, labels))[0],
+          error_of(lambda: torch.equal(scores, numbers))[0]]
+try:
+    with loss_parallel():
+        F.cross_entropy(scores, labels)
+except ValueError as error:
+    errors.append(str(error))
+tell([placements, errors])
+"""
+
+
+def test_plain_labels_are_copies_where_the_program_says_so():
+    mixed = "got mixed torch.Tensor and DTensor"
+    for placements, errors in run(PLAIN, 2):
+        assert placements == ["(Shard(dim=1),)", "(Shard(dim=0),)"]
+        assert mixed in errors[0]
+        assert errors[1].startswith(f"aten.equal.default {mixed}")
+        assert errors[2] == (
+            "loss_parallel() requires exactly one mesh dim to shard tensor dimension 1, but got "
+            "placements (Shard(dim=0),) with 0 such mesh dim(s)."
+        )

@@ -1,4 +1,4 @@
-"""`torch.distributed.tensor.experimental`: `local_map`. Context parallelism is missing."""
+"""`torch.distributed.tensor.experimental`; parallel contexts are missing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from flambeau._core.absent import absent_function
 from flambeau.distributed.absent import below
 from flambeau.distributed.tensor.experimental.local_map import local_map
+from flambeau.distributed.tensor.operators import implicit_replication
 
 context_parallel = absent_function("torch.distributed.tensor.experimental.context_parallel")
-implicit_replication = absent_function("torch.distributed.tensor.experimental.implicit_replication")
 
 __all__ = ["context_parallel", "implicit_replication", "local_map"]
 

@@ -28,7 +28,8 @@ class Active:
 def loss_parallel() -> Iterator[None]:
     """`cross_entropy` of scores in parts along the classes, without putting them together.
 
-    The loss and its backward have to be inside. Labels are copies on all processes.
+    The loss and its backward have to be inside. Labels and weights are copies on all processes,
+    distributed tensors or plain ones.
 
     >>> import flambeau as torch
     >>> from flambeau.distributed.tensor.parallel import loss_parallel
@@ -42,33 +43,43 @@ def loss_parallel() -> Iterator[None]:
         Active.now = before
 
 
-def divided_dims(tensor: DTensor, dim: int) -> list[int]:
-    """The dims of the mesh along which each process has some of the classes."""
-    wanted = Shard(dim % max(tensor.ndim, 1))
-    return [place for place, p in enumerate(tensor._spec.placements) if p == wanted]
+def mesh_dim_of(tensor: DTensor, dim: int) -> int:
+    """The dim of the mesh along which each process has some of the classes.
+
+    Raises:
+        ValueError: there is none, or more than one.
+    """
+    dim %= max(tensor.ndim, 1)
+    placements = tensor._spec.placements
+    found = [place for place, p in enumerate(placements) if p == Shard(dim)]
+    if len(found) != 1:
+        raise ValueError(
+            f"loss_parallel() requires exactly one mesh dim to shard tensor dimension {dim}, but "
+            f"got placements {placements} with {len(found)} such mesh dim(s)."
+        )
+    return found[0]
 
 
-def _joined(local: Any, tensor: DTensor, dims: list[int], operation: Any) -> Any:
+def _joined(local: Any, tensor: DTensor, mesh_dim: int, operation: Any) -> Any:
     total = local.contiguous()
-    for dim in dims:
-        collectives.all_reduce(total, operation, tensor._spec.mesh.get_group(dim))
+    collectives.all_reduce(total, operation, tensor._spec.mesh.get_group(mesh_dim))
     return total
 
 
 def log_softmax(tensor: DTensor, dim: int) -> DTensor:
     """Scores less the logarithm of the sum of their exponentials over all processes."""
-    dims, local = divided_dims(tensor, dim), tensor._local_tensor
-    greatest = _joined(local.amax(dim, keepdim=True), tensor, dims, RedOpType.MAX)
+    mesh_dim, local = mesh_dim_of(tensor, dim), tensor._local_tensor
+    greatest = _joined(local.amax(dim, keepdim=True), tensor, mesh_dim, RedOpType.MAX)
     lower = local - greatest
-    total = _joined(lower.exp().sum(dim, keepdim=True), tensor, dims, RedOpType.SUM)
+    total = _joined(lower.exp().sum(dim, keepdim=True), tensor, mesh_dim, RedOpType.SUM)
     return DTensor(lower - total.log(), tensor._spec)  # type: ignore[no-any-return]
 
 
 def log_softmax_backward(grad: DTensor, output: DTensor, dim: int) -> DTensor:
     """Its gradient: `grad - exp(output) * sum(grad)`, the sum over all processes."""
     own = at(grad, output._spec.placements)._local_tensor
-    dims = divided_dims(output, dim)
-    total = _joined(own.sum(dim, keepdim=True), output, dims, RedOpType.SUM)
+    mesh_dim = mesh_dim_of(output, dim)
+    total = _joined(own.sum(dim, keepdim=True), output, mesh_dim, RedOpType.SUM)
     return DTensor(own - output._local_tensor.exp() * total, output._spec)  # type: ignore[no-any-return]
 
 
@@ -77,11 +88,11 @@ def picked(log: DTensor, target: DTensor, ignored: int) -> DTensor:
 
     `log` has the shape [N, C] or [C], `target` [N] or []; each is a copy but for the classes.
     """
-    mesh, dims = log._spec.mesh, divided_dims(log, -1)
+    mesh, mesh_dim = log._spec.mesh, mesh_dim_of(log, -1)
     shape, offset = local_shape_and_offset(log._spec.shape, mesh, log._spec.placements)
     labels = at(target, (Replicate(),) * mesh.ndim)._local_tensor
     own = labels - offset[-1]
     is_here = (own >= 0) & (own < shape[-1]) & (labels != ignored)
     index = ops.where(is_here, own, 0).unsqueeze(-1)
     found = log._local_tensor.gather(-1, index).squeeze(-1) * is_here
-    return DTensor(_joined(found, log, dims, RedOpType.SUM), target._spec)  # type: ignore[no-any-return]
+    return DTensor(_joined(found, log, mesh_dim, RedOpType.SUM), target._spec)  # type: ignore[no-any-return]

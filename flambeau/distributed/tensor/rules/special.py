@@ -58,7 +58,8 @@ def nll_loss(overload: Any, log: DTensor, target: Any, weight: Any, reduction: i
              ignored: int) -> Any:  # fmt: skip
     """The loss of items that are in parts: everybody's term of it, of all weight there is."""
     mesh = log._spec.mesh
-    if class_parts.Active.now and class_parts.divided_dims(log, -1):
+    if class_parts.Active.now:
+        class_parts.mesh_dim_of(log, -1)
         return _nll_loss_of_parts(log, target, weight, reduction, ignored)
     batch = _batch_placements(log, target)
     items = [at(tensor, batch)._local_tensor for tensor in (log, target)]
@@ -100,7 +101,7 @@ def log_softmax(overload: Any, tensor: DTensor, dim: int, *rest: Any) -> Any:
     """On parts of the classes inside of `loss_parallel`."""
     from flambeau.distributed.tensor import operators
 
-    if class_parts.Active.now and class_parts.divided_dims(tensor, dim):
+    if class_parts.Active.now:
         return class_parts.log_softmax(tensor, dim)
     return operators.run_by_rule(overload, (tensor, dim, *rest), {})
 
@@ -110,7 +111,7 @@ def log_softmax_backward(overload: Any, grad: DTensor, output: DTensor, dim: int
     """On parts of the classes inside of `loss_parallel`."""
     from flambeau.distributed.tensor import operators
 
-    if class_parts.Active.now and class_parts.divided_dims(output, dim):
+    if class_parts.Active.now:
         return class_parts.log_softmax_backward(grad, output, dim)
     return operators.run_by_rule(overload, (grad, output, dim, *rest), {})
 
