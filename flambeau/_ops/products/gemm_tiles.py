@@ -52,11 +52,11 @@ def usable() -> bool:
 def tile_of(sums: Scalar) -> Tile:
     """The tile for sums of a type: as many registers as the machine has, less what feeds them.
 
-    Of 16 registers 12 hold sums (x86 with AVX), of 32 28 (AVX-512) or 24 (NEON, whose narrow
-    vectors want more columns per number that is spread).
+    Of 16 registers 12 hold sums (x86 with AVX), of 32 28 (AVX-512) or 21 (NEON, whose narrow
+    vectors want more columns per number that is spread; with 24 LLVM puts registers by).
     """
     bits = features.vector_bits()
-    rows, vectors = {512: (14, 2), 256: (6, 2)}.get(bits, (8, 3))
+    rows, vectors = {512: (14, 2), 256: (6, 2)}.get(bits, (7, 3))
     return Tile(rows, vectors, bits // 8 // sums.size)
 
 

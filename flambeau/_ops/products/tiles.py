@@ -2,8 +2,8 @@
 
 | type | tiles, the best one last |
 |---|---|
-| bfloat16 | float32's, AVX512-BF16 (`vdpbf16ps`), AMX (`tdpbf16ps`) |
-| int8 | pairs of int16 (`vpmaddwd`), AVX-VNNI and AVX512-VNNI (`vpdpbusd`), AMX (`tdpbssd`) |
+| bfloat16 | float32's, AVX512-BF16 (`vdpbf16ps`) or NEON's (`bfdot`), AMX (`tdpbf16ps`) |
+| int8 | pairs of int16 (`vpmaddwd`), VNNI (`vpdpbusd`) or NEON's (`sdot`), AMX (`tdpbssd`) |
 | float32, float16, float64 | fma over vectors; float16 becomes float32 while it is packed |
 """
 
@@ -84,8 +84,9 @@ class Tile:
 def of_vectors(name: str, number: Scalar, unit: Scalar, sums: Scalar, group: int, dot: Any,
                bits: int, flip: int = 0) -> Tile:  # fmt: skip
     """A tile of vectors of so many bits: as many sums as there are registers, less what feeds
-    them: of 16 registers 12 (x86 with AVX), of 32 28 (AVX-512) or 24 (NEON)."""
-    rows, count = {512: (14, 2), 256: (6, 2)}.get(bits, (8, 3))
+    them: of 16 registers 12 (x86 with AVX), of 32 28 (AVX-512) or 21 (NEON, for which LLVM loads
+    numbers of A ahead: with 24 sums it puts registers by)."""
+    rows, count = {512: (14, 2), 256: (6, 2)}.get(bits, (7, 3))
     width = bits // 8 // unit.size
     if flip:  # registers for what is taken off again
         rows -= 2
@@ -108,8 +109,11 @@ def every_bfloat16() -> tuple[Tile, ...]:
     found = [
         of_amx(bf16, f32, 2, amx.BFLOAT16, amx.LOOPS),
         of_vectors("vdpbf16ps in loops", bf16, i32, f32, 2, dots.bfloat16_loops, bits),
+        of_vectors("bfdot in loops", bf16, i32, f32, 2, dots.bfloat16_odd, bits),
         of_vectors("pairs of fma", bf16, i32, f32, 2, dots.bfloat16_wide, bits),
     ]
+    if features.has("bf16"):  # as LLVM names Arm's
+        found.append(of_vectors("bfdot", bf16, i32, f32, 2, dots.bfloat16_128, 128))
     if features.has("avx512bf16"):
         found.append(of_vectors("vdpbf16ps", bf16, i32, f32, 2, dots.bfloat16_512, 512))
     if features.has("amx-bf16") and processor.has_tiles():
@@ -124,8 +128,11 @@ def every_int8() -> tuple[Tile, ...]:
     found = [
         of_amx(i8, i32, 4, amx.SIGNED_BYTES, amx.LOOPS),
         of_vectors("vpdpbusd in loops", i8, i32, i32, 4, dots.bytes_loops, bits, UNSIGN),
+        of_vectors("sdot in loops", i8, i32, i32, 4, dots.signed_bytes_loops, bits),
         of_vectors("pairs of int16", i16, i32, i32, 2, dots.words, bits),
     ]
+    if features.has("dotprod"):
+        found.append(of_vectors("sdot", i8, i32, i32, 4, dots.signed_bytes_128, 128))
     if features.has("avx512vnni"):
         found.append(of_vectors("vpdpbusd", i8, i32, i32, 4, dots.bytes_512, 512, UNSIGN))
     elif features.has("avxvnni") and bits == 256:

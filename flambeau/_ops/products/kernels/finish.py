@@ -1,5 +1,5 @@
-"""What is done to the sums of a product before they are C: factors, a bias, another matrix, an
-activation, the result's type. Vectors along the columns, with a mask at the edge."""
+"""What is done to the sums of a product before they are C: factors, a bias, another matrix, the
+result's type. Vectors along the columns, with a mask at the edge."""
 
 from __future__ import annotations
 

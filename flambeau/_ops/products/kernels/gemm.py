@@ -2,8 +2,8 @@
 
 A tile is MR rows by NR = NV vectors of W columns of C; its sums stay in registers while k runs.
 `packing` lays operands out as the tile reads them (any strides, any element type), `gemm_tile` adds
-up the products, and `finish_tile` does to the sums what belongs to the product (bias,
-activation, ...) and writes them as C's type, for tiles that reach over the edge too. What C = A B
+up the products, and `finish_tile` does to the sums what belongs to the product (factors, a bias,
+another matrix) and writes them as C's type, for tiles that reach over the edge too. What C = A B
 costs besides is small when panels of B stay in the first cache and blocks of A in the second:
 Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 """
