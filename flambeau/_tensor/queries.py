@@ -327,7 +327,13 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
     >>> x.is_same_size(torch.zeros(2, 3)), x.is_same_size(torch.ones(6))
     (True, False)
     """
-    return self._data.shape == other._data.shape
+    try:
+        return self._data.shape == other._data.shape
+    except AttributeError:
+        if isinstance(other, Tensor):
+            raise
+    raise TypeError("is_same_size(): argument 'other' (position 1) must be Tensor, not "
+                    f"{builtins.type(other).__name__}")  # fmt: skip
 
 
 @method

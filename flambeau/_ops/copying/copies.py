@@ -17,7 +17,7 @@ from flambeau._core.settings import warn_once
 from flambeau._ops.copying.to_arguments import parse_to
 from flambeau._ops.launching import copies
 from flambeau._ops.table import outputs, pointwise
-from flambeau._ops.table.binder import plain_type_name
+from flambeau._ops.table.binder import no_tensor
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import FLOAT32, LIMIT
@@ -492,8 +492,7 @@ def _number_to_copy(value: Any) -> Tensor:
     """A number as the 0-dim tensor that `copy_` takes it for."""
     number = pointwise.number_of(value)
     if number is None:
-        raise TypeError("copy_(): argument 'other' (position 1) must be Tensor, not "
-                        f"{plain_type_name(value)}")  # fmt: skip
+        raise no_tensor("copy_", "other", 1, value)
     if isinstance(number, int) and not -(2**63) <= number < 2**63:
         raise OverflowError("int too big to convert")
     return wrap(np.array(number))
