@@ -226,14 +226,14 @@ def _suggested(data: np.ndarray) -> Any:
 
 
 def _cast_method(name: str, element: dt.dtype) -> None:
-    def cast(self: Tensor, memory_format: Any = lay.preserve_format) -> Tensor:
+    def cast(self: Tensor, *, memory_format: Any = lay.preserve_format) -> Tensor:
         if self.dtype is not element:  # as `to` does, which has more to ask
             return ops._to_copy(self, dtype=element, memory_format=memory_format)  # type: ignore[no-any-return]
         if memory_format is lay.preserve_format:
             return self
         return to(self, element, memory_format=memory_format)
 
-    cast.__name__ = name
+    cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = with_example(
         f"This tensor as {element}, itself where it is so already; the shape stays.",
         f"torch.ones(2, dtype=torch.bool).{name}().dtype",

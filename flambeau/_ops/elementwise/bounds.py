@@ -96,7 +96,8 @@ def _clamp_row(name: str, node: str, types: str, scalar: bool) -> dict[str, Any]
     label = f"clamp_{types}_cpu" if scalar else "clamp_cpu"
     return {"node": node, "refusals": NO_COMPLEX, "label": label, "numbers": "none",
             "aten": IN_ATEN.get(name), "dtypes": "int float" if scalar else "bool int float",
-            "public": name, "out_type": FOUND if scalar else ""}  # fmt: skip
+            "public": name, "shown": "clamp", "several": True,
+            "out_type": FOUND if scalar else ""}  # fmt: skip
 
 
 _LOW = {"self": lambda grad, self, min: kept(grad, self >= min)}

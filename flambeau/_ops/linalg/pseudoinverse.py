@@ -188,6 +188,7 @@ def _has_known_residuals(a: np.ndarray, b: np.ndarray, rcond: Any, driver: str) 
     "_linalg_lstsq(Tensor self, Tensor b, float? rcond, str driver)"
     " -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     node="LinalgLstsqBackward0",
+    shown="linalg_lstsq",
     function=False,
     nondifferentiable=("rank", "singular_values"),
     method=False,

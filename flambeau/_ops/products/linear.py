@@ -146,7 +146,7 @@ def _linear_row(name: str, node: str) -> None:
         f"{name}(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", method=False,
         function=False, node=node, autocast="lower", batch=examples.linear, between_kernels=True,
         backward={("input", "weight", "bias"): _linear_gradients},
-        saved_for={"input": "weight", "weight": "input"}, public_node=_taken_apart,
+        saved_for={"input": "weight", "weight": "input"}, shown="linear", public_node=_taken_apart,
         decomposition=decompositions.linear,
     )(_linear)  # fmt: skip
 

@@ -325,10 +325,10 @@ def explained(op: Op, values: Iterable[Any], error: Exception) -> Exception:
 
 
 def without_public_attribute(name: str, *values: Any) -> None:
-    """Raise Python's AttributeError if a value has no attribute that users know, in place of one
-    that speaks of what only tensors have."""
+    """Raise what Python does if a value has no method that users know, in place of what speaks of
+    attributes of our own."""
     for value in values:
-        getattr(value, name)
+        getattr(value, name)()
 
 
 def _unpacking_error(op: Op, argument: Argument, place: int, item: Any,
@@ -346,6 +346,8 @@ def shown_name(op: Op, called: str = "") -> str:
     """How errors call a row: `linalg_norm` for `linalg.norm`; a method by its own name."""
     if called.startswith(METHOD):
         return called.removeprefix(METHOD)
+    if op.shown:
+        return op.shown
     return f"{op.namespace}_{op.public}" if op.namespace in PREFIXED else op.public
 
 

@@ -234,6 +234,8 @@ def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
 def make(op: Op) -> Callable[..., Any]:
     """The public function of a row."""
     if op.kind == "composite" and not op.backward:
+        if "<locals>" in op.body.__qualname__:  # one of several functions with the same text
+            op.body.__qualname__ = op.public
         body = _asked_for_numbers(op) if op.shape is not None else op.body
         return renamed.public_function(op, _watched_body(op) if op.autocast else body)
     if op.kind == "pointwise":
