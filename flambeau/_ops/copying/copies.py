@@ -349,7 +349,7 @@ def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 Tensor.cpu = _cpu  # type: ignore[attr-defined]
-_cpu.__name__ = "cpu"
+_cpu.__name__ = _cpu.__qualname__ = "cpu"
 
 
 @method
