@@ -128,6 +128,8 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
         if own in by_name:
             optional = argument.optional or by_name[own].default is None or own in MAY_BE_NONE
             others = OF_SEVERAL_TYPES.get(own, ()) + TAKEN_ALSO.get((op.public, position), ())
+            default = by_name[own].default
+            others += () if default in (None, Parameter.empty) else (type(default),)
             found.append(Checked(position, own, optional, others))
     return found
 
@@ -152,7 +154,7 @@ shows one form, does not show. Where there are several forms, errors speak of al
 TAKEN_ALSO = {
     ("isin", 0): (complex,), ("isin", 1): (complex,), ("searchsorted", 0): (complex,),
     ("searchsorted", 1): (complex,), ("bucketize", 0): (bool, int, float, complex),
-    ("cdist", 3): (str,), ("cond", 1): (str,), ("norm", 1): (str,),
+    ("cond", 1): (str,), ("norm", 1): (str,),
 }  # fmt: skip
 """Where composites take something else, too, or refuse it in words of their own."""
 
