@@ -310,7 +310,7 @@ def no_fit(op: Op, position: int, values: Iterable[Any], called: str = "",
     """Torch's TypeError for the argument at a position, which does not fit. Of an operator of
     `several` forms it names the types of all arguments, which fit none of them."""
     given = tuple(value[0] if value.__class__ is Alone else value for value in values)
-    if several or op.several or op.earlier:
+    if several or op.several:
         args, kwargs = as_called(op, given)
         if position or kwargs or len(args) > 1:  # what is alone is looked at for its own sake
             return no_overload_error(shown_name(op), [op], args, kwargs, called)

@@ -260,7 +260,8 @@ class Path:
                 return number_tensor(number)
         if isinstance(value, np.ndarray):
             return wrap(value)
-        if self.op.numbers in ("other", "both") and len(self.arguments) > 1:
+        several = sum(argument.is_tensor for argument in self.arguments) > 1
+        if several and self.op.numbers in ("other", "both"):
             raise binder.no_overload_error(
                 binder.shown_name(self.op), [self.op], values, {}, self.called
             )
