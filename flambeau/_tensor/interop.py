@@ -282,6 +282,9 @@ def to_dlpack(tensor: Tensor) -> Any:
     >>> torch.from_dlpack(torch.to_dlpack(torch.arange(3)))
     tensor([0, 1, 2])
     """
+    if not isinstance(tensor, Tensor):
+        raise TypeError("_to_dlpack(): argument 'data' (position 1) must be Tensor, not "
+                        f"{type(tensor).__name__}")  # fmt: skip
     return tensor.__dlpack__()  # type: ignore[attr-defined]
 
 

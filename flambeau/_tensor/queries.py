@@ -311,6 +311,9 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     >>> x.is_set_to(x.view(4)), x.is_set_to(x.clone())
     (True, False)
     """
+    if not isinstance(tensor, Tensor):
+        raise TypeError("is_set_to(): argument 'tensor' (position 1) must be Tensor, not "
+                        f"{builtins.type(tensor).__name__}")  # fmt: skip
     mine, theirs = self._data, tensor._data
     if self._stored is not None or tensor._stored is not None:
         return False  # conjugate and negative views are not their memory
@@ -327,7 +330,13 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
     >>> x.is_same_size(torch.zeros(2, 3)), x.is_same_size(torch.ones(6))
     (True, False)
     """
-    return self._data.shape == other._data.shape
+    try:
+        return self._data.shape == other._data.shape
+    except AttributeError:
+        if isinstance(other, Tensor):
+            raise
+    raise TypeError("is_same_size(): argument 'other' (position 1) must be Tensor, not "
+                    f"{builtins.type(other).__name__}")  # fmt: skip
 
 
 @method

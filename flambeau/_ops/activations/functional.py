@@ -8,6 +8,7 @@ from flambeau._core.doc_text import with_example
 from flambeau._core.programs import EAGER
 from flambeau._ops.activations import pointwise as act
 from flambeau._ops.activations.pointwise import inplace as in_place
+from flambeau._ops.table.binder import explained, without_public_attribute
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite
 from flambeau._ops.table.outputs import FOUND, write_out
@@ -56,7 +57,10 @@ def functional_relu6(input: Tensor, inplace: bool = False) -> Any:
     >>> torch.nn.functional.relu6(torch.tensor([-1., 2., 8.]))
     tensor([0., 2., 6.])
     """
-    return relu6_.body(input) if inplace else relu6.body(input)
+    try:
+        return relu6_.body(input) if inplace else relu6.body(input)
+    except AttributeError as error:
+        raise explained(functional_relu6, (input, inplace), error) from None
 
 
 @composite("hardtanh(Tensor self, float min_val=-1.0, float max_val=1.0, bool inplace=False)"
@@ -75,7 +79,10 @@ def hardtanh(
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if EAGER:
-        _check_bounded(input, min_val)
+        try:
+            _check_bounded(input, min_val)
+        except AttributeError as error:
+            raise explained(hardtanh, (input, min_val, max_val), error) from None
     if inplace:
         return ops.hardtanh_(input, min_val, max_val)
     return ops.hardtanh(input, min_val, max_val)
@@ -275,7 +282,12 @@ def glu(input: Tensor, dim: int = -1) -> Any:
     >>> torch.nn.functional.glu(torch.ones(2, 6)).shape
     torch.Size([2, 3])
     """
-    if input._data.ndim == 0:
+    try:
+        ndim = input._data.ndim
+    except AttributeError:
+        without_public_attribute("dim", input)
+        raise
+    if ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return ops.glu(input, dim)
 

@@ -216,6 +216,7 @@ def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
            saved_names={"inverse": None},
            node_inplace="CeluBackward1",
            aten=lambda self, alpha, inverse: InAten("celu", (self, alpha)),
+           shown="celu", numbers="none",
            dtypes="float", method=False, promote="tensors", label="elu_cpu", backward={
     "self": lambda grad, self, alpha, inverse: _elu_grad(grad, self, alpha, 1, inverse),
 }, backward_inplace={
@@ -320,7 +321,7 @@ def _density(x: Any) -> Any:
 
 
 @pointwise("_gelu(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float", method=False,
-           label="GeluKernelImpl", aten=lambda self: InAten("gelu", (self,)),
+           label="GeluKernelImpl", shown="gelu", aten=lambda self: InAten("gelu", (self,)),
            saved_facts={"approximate": "none"}, backward={
     "self": lambda grad, self: ops._gelu_grad(grad, self),
 })  # fmt: skip
@@ -662,7 +663,7 @@ def _check_slopes(lower: float, upper: float) -> None:
 
 
 @pointwise("_rrelu_even(Tensor self, Scalar slope) -> Tensor", dtypes="float", method=False,
-           promote="tensors", label="leaky_relu_cpu", node="RreluWithNoiseBackward0",
+           promote="tensors", label="leaky_relu_cpu", shown="rrelu", node="RreluWithNoiseBackward0",
            node_inplace="RreluWithNoiseBackward1", backward={
     "self": lambda grad, self, slope: _leaky_grad(grad, self, slope),
 }, backward_inplace={

@@ -93,11 +93,17 @@ def _at_least(name: str, raise_: Callable[[Any], Any], doc: str, printed: str) -
     def function(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], Tensor):
             return raise_(tensors[0])
-        return tuple([raise_(tensor) for tensor in tensors_of(tensors)])
+        given = tensors_of(tensors)
+        try:
+            return tuple([raise_(tensor) for tensor in given])
+        except AttributeError as error:
+            raise explained(row, (given,), error) from None
 
     function.__name__ = name
     function.__doc__ = with_example(doc, f"torch.{name}(torch.tensor([5, 6])).shape", printed)
-    composite(f"{name}(Tensor[] tensors) -> Tensor[]", method=False, may_give_input=True)(function)
+    row = composite(
+        f"{name}(Tensor[] tensors) -> Tensor[]", method=False, may_give_input=True
+    )(function)  # fmt: skip
 
 
 def _one(tensor: Any) -> Any:
@@ -202,9 +208,13 @@ def cartesian_prod(*tensors: Any) -> Any:
             [2, 4]])
     """
     found = tensors_of(tensors)
-    for tensor in found:
-        if tensor._data.ndim != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._data.shape)}")
+    try:
+        shapes = [tensor._data.shape for tensor in found]
+    except AttributeError as error:
+        raise explained(cartesian_prod, (found,), error) from None
+    for shape in shapes:
+        if len(shape) != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape)}")
     if len(found) == 1:
         return found[0]
     grids = meshgrid.body(found, indexing="ij")

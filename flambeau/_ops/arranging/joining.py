@@ -15,8 +15,9 @@ from flambeau._core.layout import channels_last_strides, contiguous_format, is_c
 from flambeau._core.promotion import promote_types
 from flambeau._ops.copying.copies import assign
 from flambeau._ops.indexing.positions import FULL, along
+from flambeau._ops.table.binder import Alone, no_tensor, type_error
 from flambeau._ops.table.dims import infer_size, wrap_dim
-from flambeau._ops.table.dispatch import named_sizes, size_list
+from flambeau._ops.table.dispatch import named_sizes, only_size, size_list
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import BY_NAME, alias, composite, kernel
 from flambeau._ops.table.outputs import JOINED
@@ -65,10 +66,11 @@ def _reshaped_alias(input: Any, sizes: Any) -> Any:
 
 def _reshape_error(input: Any, shape: Any) -> TypeError:
     if not isinstance(input, Tensor):
-        return TypeError("reshape(): argument 'input' (position 1) must be Tensor, not "
-                         f"{type(input).__name__}")  # fmt: skip
-    given = size_list(shape)
-    for position, item in enumerate(given if isinstance(given, (tuple, list)) else [given]):
+        return no_tensor("reshape", "input", 1, input)
+    given = only_size(shape) if len(shape) == 1 else shape
+    if given.__class__ is Alone:
+        return type_error(BY_NAME["reshape"][0], 1, given[0], "Tensor.reshape")
+    for position, item in enumerate(given):
         if not hasattr(item, "__index__"):
             name = type(item).__name__
             return TypeError(

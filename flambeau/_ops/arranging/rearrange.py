@@ -15,6 +15,7 @@ from flambeau._core.layout import channels_last_strides, contiguous_format, is_c
 from flambeau._core.settled import settled
 from flambeau._ops.indexing.positions import FULL, highest
 from flambeau._ops.launching.precision import require_known
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.dims import refuse_truth, wrap_dim, wrap_dims
 from flambeau._ops.table.dispatch import named_sizes, size_list
 from flambeau._ops.table.namespace import ops
@@ -259,6 +260,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     """
     if input is None or repeats is None:
         counts = repeats if input is None else input
+        require_tensor("repeat_interleave", "repeats", 1, counts)
         return _places(counts, output_size)
     if input._stored is not None and isinstance(repeats, Tensor):  # the result has the bits
         with_bit = ops.conj if input._conjugated else ops._neg_view

@@ -22,6 +22,7 @@ from flambeau._core.attention_backends import (
 from flambeau._ops.launching.memory_formats import are_in_rows, in_order_of
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.products.blas import matmul
+from flambeau._ops.table.binder import explained
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel, pointwise
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
@@ -334,7 +335,11 @@ def scaled_dot_product_attention(
     >>> torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).shape
     torch.Size([2, 4, 5, 8])
     """
-    _check_attention(query, key, value, attn_mask)
+    try:
+        _check_attention(query, key, value, attn_mask)
+    except AttributeError as error:
+        given = query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
+        raise explained(scaled_dot_product_attention, given, error) from None
     if not Permitted.math and query.is_cuda:
         check_gpu_without_math(query.dtype.name)
     elif not Permitted.math:

@@ -17,7 +17,7 @@ from flambeau._core.settings import warn_once
 from flambeau._ops.copying.to_arguments import parse_to
 from flambeau._ops.launching import copies
 from flambeau._ops.table import outputs, pointwise
-from flambeau._ops.table.binder import plain_type_name
+from flambeau._ops.table.binder import no_tensor
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import FLOAT32, LIMIT
@@ -226,14 +226,14 @@ def _suggested(data: np.ndarray) -> Any:
 
 
 def _cast_method(name: str, element: dt.dtype) -> None:
-    def cast(self: Tensor, memory_format: Any = lay.preserve_format) -> Tensor:
+    def cast(self: Tensor, *, memory_format: Any = lay.preserve_format) -> Tensor:
         if self.dtype is not element:  # as `to` does, which has more to ask
             return ops._to_copy(self, dtype=element, memory_format=memory_format)  # type: ignore[no-any-return]
         if memory_format is lay.preserve_format:
             return self
         return to(self, element, memory_format=memory_format)
 
-    cast.__name__ = name
+    cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = with_example(
         f"This tensor as {element}, itself where it is so already; the shape stays.",
         f"torch.ones(2, dtype=torch.bool).{name}().dtype",
@@ -349,7 +349,7 @@ def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 Tensor.cpu = _cpu  # type: ignore[attr-defined]
-_cpu.__name__ = "cpu"
+_cpu.__name__ = _cpu.__qualname__ = "cpu"
 
 
 @method
@@ -492,8 +492,7 @@ def _number_to_copy(value: Any) -> Tensor:
     """A number as the 0-dim tensor that `copy_` takes it for."""
     number = pointwise.number_of(value)
     if number is None:
-        raise TypeError("copy_(): argument 'other' (position 1) must be Tensor, not "
-                        f"{plain_type_name(value)}")  # fmt: skip
+        raise no_tensor("copy_", "other", 1, value)
     if isinstance(number, int) and not -(2**63) <= number < 2**63:
         raise OverflowError("int too big to convert")
     return wrap(np.array(number))

@@ -13,6 +13,7 @@ from flambeau._core.missing import as_torch_name
 from flambeau._core.nn_homes import module_in_torch
 from flambeau._ops.launching.precision import require_known
 from flambeau._ops.table import outputs, pointwise
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.op import composite, kernel
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor
@@ -168,13 +169,22 @@ def typename(obj: Any, /) -> str:
     return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
 
 
+@composite("is_same_size(Tensor self, Tensor other) -> bool", method=False)
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two shapes are equal.
+
+    >>> import flambeau as torch
+    >>> torch.is_same_size(torch.ones(2), torch.ones(1, 2))
+    False
+    """
+    return input._data.shape == other._data.shape
+
+
 def _question(name: str, text: str, given: str, printed: str) -> None:
     """A method of Tensor as a function."""
 
     def ask(input: Tensor, *others: Any, **named: Any) -> Any:
-        if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                            f"{type(input).__name__}")  # fmt: skip
+        require_tensor(name, "input", 1, input)
         return getattr(input, name)(*others, **named)
 
     ask.__name__ = ask.__qualname__ = name
@@ -221,7 +231,6 @@ for _question_asked in (
         "torch.ones(1)",
         "False",
     ),
-    ("is_same_size", "Whether two shapes are equal.", "torch.ones(2), torch.ones(1, 2)", "False"),
     (
         "is_distributed",
         "Whether a tensor of any shape is spread over machines: never.",

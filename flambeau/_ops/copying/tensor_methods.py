@@ -14,6 +14,7 @@ import numpy as np
 from flambeau._core import layout as lay
 from flambeau._core.device import NOT_COMPILED, check_pin
 from flambeau._core.doc_text import with_example
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
 from flambeau._runtime.cpu import element_strides
@@ -42,9 +43,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.ones(2).type_as(torch.tensor([1]))
     tensor([1, 1])
     """
-    if not isinstance(other, Tensor):
-        raise TypeError("type_as(): argument 'other' (position 1) must be Tensor, not "
-                        f"{type(other).__name__}")  # fmt: skip
+    require_tensor("type_as", "other", 1, other)
     return input.to(other)  # type: ignore[attr-defined, no-any-return]
 
 
@@ -104,9 +103,7 @@ def _refuse_grad(name: str, *tensors: Tensor) -> None:
 
 
 def _checked_other(name: str, word: str, self: Tensor, other: Any, position: int) -> np.ndarray:
-    if not isinstance(other, Tensor):
-        raise TypeError(f"{name}(): argument '{word}' (position {position}) must be Tensor, not "
-                        f"{type(other).__name__}")  # fmt: skip
+    require_tensor(name, word, position, other)
     _refuse_grad(name, self, other)
     if other.dtype is not self.dtype:
         raise TypeError(f"{name}: expected {self.type()} for '{word}' (got {other.type()})")

@@ -94,7 +94,7 @@ def sub(self: Any, other: Any) -> Any:
 
 @pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor", regular=True, fused=True,
            complex_half=True, dtypes="int float complex",
-           public="_rsub", method=False, inplace=False, out=False, label="sub",
+           public="_rsub", shown="rsub", method=False, inplace=False, out=False, label="sub",
            node="RsubBackward0", number_nodes={"other": "RsubBackward1"},
            refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
            check=_check_subtraction, backward={

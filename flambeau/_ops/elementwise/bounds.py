@@ -96,7 +96,8 @@ def _clamp_row(name: str, node: str, types: str, scalar: bool) -> dict[str, Any]
     label = f"clamp_{types}_cpu" if scalar else "clamp_cpu"
     return {"node": node, "refusals": NO_COMPLEX, "label": label, "numbers": "none",
             "aten": IN_ATEN.get(name), "dtypes": "int float" if scalar else "bool int float",
-            "public": name, "out_type": FOUND if scalar else ""}  # fmt: skip
+            "public": name, "shown": "clamp", "several": True,
+            "out_type": FOUND if scalar else ""}  # fmt: skip
 
 
 _LOW = {"self": lambda grad, self, min: kept(grad, self >= min)}
@@ -412,8 +413,6 @@ add_primitive("heaviside_step", lambda x, values: np.where(x == 0, values, x > 0
 
 
 def _check_heaviside(input: Tensor, values: Tensor, out: Any = None) -> None:
-    binder.require_tensor("heaviside", "input", 1, input)
-    binder.require_tensor("heaviside", "values", 2, values)
     if any(tensor is not None and tensor.dtype.is_complex for tensor in (input, values, out)):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype is not values.dtype:
@@ -442,6 +441,7 @@ def heaviside_(self: Tensor, values: Tensor) -> Tensor:
     >>> torch.tensor([-1.0, 0.0, 1.0]).heaviside_(torch.tensor([0.5]))
     tensor([0.0000, 0.5000, 1.0000])
     """
+    binder.require_tensor("heaviside_", "values", 1, values)
     _check_heaviside(self, values)
     return get_inplace("_heaviside")(self, values)  # type: ignore[no-any-return]
 
@@ -602,9 +602,7 @@ def where_kernel(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndar
 
 
 def _condition(condition: Any) -> Any:
-    if not isinstance(condition, Tensor):
-        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not "
-                        f"{type(condition).__name__}")  # fmt: skip
+    binder.require_tensor("where", "condition", 1, condition)
     if condition._data.dtype.kind == "b":
         return condition
     if condition.dtype is not dt.uint8:
@@ -638,8 +636,7 @@ def _where_operand(value: Any, name: str, position: int) -> Any:
         return value
     number = number_of(value)
     if number is None:
-        raise TypeError(f"where(): argument '{name}' (position {position}) must be Tensor, not "
-                        f"{type(value).__name__}")  # fmt: skip
+        raise binder.no_tensor("where", name, position, value)
     return number
 
 

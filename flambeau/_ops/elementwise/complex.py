@@ -10,7 +10,7 @@ from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
 from flambeau._core import parts
-from flambeau._ops.table.binder import require_tensor
+from flambeau._ops.table.binder import explained, require_tensor
 from flambeau._ops.table.bits import is_unwatched, of_memory
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import InAten, composite, pointwise, view
@@ -57,7 +57,10 @@ def real(input: Tensor) -> Any:
     >>> torch.real(torch.tensor([1 + 2j]))
     tensor([1.])
     """
-    data = input._data if input._stored is None else input._stored
+    try:
+        data = input._data if input._stored is None else input._stored
+    except AttributeError as error:
+        raise explained(real, (input,), error) from None
     if data.dtype.kind not in "cW":
         return input
     return ops._real(ops.conj(input) if input._conjugated else input)
@@ -73,7 +76,10 @@ def imag(input: Tensor) -> Any:
     >>> torch.imag(torch.tensor([1 + 2j]))
     tensor([2.])
     """
-    data = input._data if input._stored is None else input._stored
+    try:
+        data = input._data if input._stored is None else input._stored
+    except AttributeError as error:
+        raise explained(imag, (input,), error) from None
     if data.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return ops._imag(ops._neg_view(ops.conj(input)) if input._conjugated else input)
@@ -315,7 +321,10 @@ def resolve_conj(input: Tensor) -> Any:
     >>> view.is_conj(), torch.resolve_conj(view).is_conj()
     (True, False)
     """
-    return ops.clone(input) if input._conjugated else input
+    try:
+        return ops.clone(input) if input._conjugated else input
+    except AttributeError as error:
+        raise explained(resolve_conj, (input,), error) from None
 
 
 @composite("resolve_neg(Tensor(a) self) -> Tensor(a)", bare=True)
@@ -329,7 +338,10 @@ def resolve_neg(input: Tensor) -> Any:
     >>> view.is_neg(), torch.resolve_neg(view).is_neg()
     (True, False)
     """
-    return ops.clone(input) if input._negated else input
+    try:
+        return ops.clone(input) if input._negated else input
+    except AttributeError as error:
+        raise explained(resolve_neg, (input,), error) from None
 
 
 # ---- angles and polar form

@@ -21,6 +21,7 @@ from flambeau._ops.factories.making import (
     shape_of,
     untouched,
 )
+from flambeau._ops.table.binder import no_tensor
 from flambeau._ops.table.op import composite
 from flambeau._runtime import cpu
 from flambeau._tensor.sparse import NotStrided
@@ -51,9 +52,7 @@ def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: A
         if isinstance(tensor, Tensor):  # sparse, or of a class that takes part
             raise
         name = sys._getframe(1).f_code.co_name
-        raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(tensor).__name__}"
-        ) from None
+        raise no_tensor(name, "input", 1, tensor) from None
     if data.__class__ is np.ndarray and data.base is None and data.flags.c_contiguous and (
         dtype is layout is device is memory_format is None
     ):  # fmt: skip

@@ -413,7 +413,7 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
     return finish(data, requires_grad, out, counted=True)
 
 
-@composite(f"eye(int n, int? m=None, {OPTIONS}) -> Tensor", bare=True, method=False)
+@composite(f"eye(int n, int? m=None, {OPTIONS}) -> Tensor", bare=True, method=False, several=True)
 def eye(
     n: int,
     m: int | None = None,

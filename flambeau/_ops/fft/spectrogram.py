@@ -64,7 +64,7 @@ def _padded(signal: Any, amount: int, mode: str) -> Any:
 @composite("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, "
            "Tensor? window=None, bool center=True, str pad_mode='reflect', bool normalized=False, "
            "bool? onesided=None, bool? return_complex=None, bool? align_to_window=None)"
-           " -> Tensor", autocast="cpu=float32", program=True)  # fmt: skip
+           " -> Tensor", autocast="cpu=float32", program=True, several=True)  # fmt: skip
 def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
          window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect",
          normalized: bool = False, onesided: bool | None = None,

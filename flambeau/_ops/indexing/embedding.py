@@ -14,6 +14,7 @@ from flambeau._core.settings import alert_on_gpus
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import in_range
 from flambeau._ops.launching.precision import narrow, widen
+from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._tensor.bits import writes
@@ -231,7 +232,13 @@ def functional_embedding(
     ...     4.0]]))
     tensor([[3., 4.]])
     """
-    padding = -1 if padding_idx is None else _wrapped_padding(padding_idx, weight._data.shape[0])
+    try:
+        padding = (
+            -1 if padding_idx is None else _wrapped_padding(padding_idx, weight._data.shape[0])
+        )
+    except AttributeError:
+        without_public_attribute("size", weight)
+        raise
     if EAGER:  # programs do not scale, nor do torch's
         _renormed(weight, input, max_norm, norm_type)
     return ops.embedding(weight, input, padding, scale_grad_by_freq, sparse)
@@ -280,6 +287,7 @@ def _max_gradient(grad: Any, weight: Any, sizes: Any, positions: Any) -> Any:
     " Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1)"
     " -> (Tensor, Tensor, Tensor, Tensor)",
     method=False,
+    shown="embedding_bag",
     node="EmbeddingBagBackward0",
     nondifferentiable=("result1", "result2", "result3"),
     backward={("weight", "per_sample_weights"): _bag_gradients},

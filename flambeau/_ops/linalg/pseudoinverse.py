@@ -84,7 +84,7 @@ def _tolerance(value: Any, name: str, tensor: Any) -> Any:
 
 @composite("linalg_pinv(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, "
            "bool hermitian=False) -> Tensor", namespace="linalg", public="pinv",
-           method=False, out_type=castable("linalg.pinv"))  # fmt: skip
+           method=False, out_type=castable("linalg.pinv"), several=True)  # fmt: skip
 def linalg_pinv(input: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None,
                 rtol: Any = None, out: Any = None) -> Any:  # fmt: skip
     """The Moore-Penrose inverse; singular values up to max(atol, rtol * largest) count as 0.
@@ -128,7 +128,7 @@ def rank_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndar
 
 
 @composite("linalg_matrix_rank(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, "
-           "bool hermitian=False) -> Tensor", bare=True,
+           "bool hermitian=False) -> Tensor",
            autocast="cpu=float32", namespace="linalg", public="matrix_rank",
            method=False)  # fmt: skip
 def matrix_rank(input: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
@@ -188,6 +188,7 @@ def _has_known_residuals(a: np.ndarray, b: np.ndarray, rcond: Any, driver: str) 
     "_linalg_lstsq(Tensor self, Tensor b, float? rcond, str driver)"
     " -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     node="LinalgLstsqBackward0",
+    shown="linalg_lstsq",
     function=False,
     nondifferentiable=("rank", "singular_values"),
     method=False,
@@ -232,7 +233,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
 
 @composite("linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
            autocast="cpu=float32", namespace="linalg", public="cond",
-           method=False, out_type=castable("linalg.cond"))  # fmt: skip
+           method=False, out_type=castable("linalg.cond"), several=True)  # fmt: skip
 def cond(input: Any, p: Any = None, *, out: Any = None) -> Any:
     """How far errors can grow when a system with A is solved: norm(A) * norm(A^-1) for a norm p.
 

@@ -19,6 +19,7 @@ from flambeau._ops.launching.memory_formats import in_order_of
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.reductions.sums import fused
 from flambeau._ops.rows.losses import HUBER, SMOOTH, SQUARED, Difference
+from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import check_cast
@@ -79,8 +80,12 @@ def reduced(values: Any, reduction: int) -> Any:
 
 def of_one_size(input: Any, target: Any) -> Any:
     """Two operands, broadcast if need be: losses allow that, but it usually is a mistake."""
-    if target._data.shape == input._data.shape:
-        return input, target
+    try:
+        if target._data.shape == input._data.shape:
+            return input, target
+    except AttributeError:
+        without_public_attribute("size", target, input)
+        raise
     warnings.warn(
         f"Using a target size ({target.size()}) that is different to the input size "
         f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "

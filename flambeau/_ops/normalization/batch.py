@@ -16,6 +16,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.launching.memory_formats import in_format, is_last, is_suggested_last
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.reductions.sums import fused
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -402,9 +403,12 @@ def _check_kept(input: Any, training: bool, running_mean: Any, running_var: Any)
     if running_mean is not None and running_var is not None:
         return
     channels = input._data.shape[1] if input._data.ndim > 1 else 0
-    for name, kept in (("running_mean", running_mean), ("running_var", running_var)):
+    given = (("running_mean", running_mean), ("running_var", running_var))
+    for place, (name, kept) in enumerate(given, 4):
         if kept is None and not training:
             raise RuntimeError(f"{name} must be defined in evaluation mode")
+        if kept is not None:
+            require_tensor("batch_norm", name, place, kept)
         if kept is not None and kept._data.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {kept._data.size}")
 

@@ -13,6 +13,7 @@ from flambeau._ops.launching.memory_formats import in_format_of, is_images_of_pi
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.normalization.batch import check_mixed_types, check_types, row_dots
 from flambeau._ops.reductions.sums import fused
+from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -462,10 +463,13 @@ def functional_group_norm(
     >>> torch.nn.functional.group_norm(torch.tensor([[1., 3., 10., 30.]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
-    if input._data.ndim < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {input._data.ndim}"
-        )
+    try:
+        ndim = input._data.ndim
+    except AttributeError:
+        without_public_attribute("dim", input)
+        raise
+    if ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {ndim}")
     shape = input._data.shape
     if shape[0] * (shape[1] // num_groups) * math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
-from flambeau._tensor.tensor import Tensor
 
 
 @composite("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", method=False)
@@ -19,10 +19,7 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     tensor([[ 5.],
             [13.]])
     """
-    if not isinstance(v, Tensor):
-        raise TypeError(
-            f"norm_except_dim(): argument 'v' (position 1) must be Tensor, not {type(v).__name__}"
-        )
+    require_tensor("norm_except_dim", "v", 1, v)
     if not isinstance(dim, int):
         raise TypeError(
             f"norm_except_dim(): argument 'dim' (position 3) must be int, not {type(dim).__name__}"

@@ -23,6 +23,7 @@ from flambeau._ops.pooling import (
 )
 from flambeau._ops.pooling.windows import precision
 from flambeau._ops.reductions.sums import refuse
+from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.dispatch import repeated
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Folded, alias, composite, kernel
@@ -105,9 +106,14 @@ def _with_defaults(output_size: Any, input: Any, spatial: int) -> tuple[int, ...
     """One size for each dim: a single one counts for all, None stands for the input's."""
     if isinstance(output_size, (int, np.integer)):
         return (int(output_size),) * spatial
-    if input._data.ndim <= len(output_size):
+    try:
+        shape = input._data.shape
+    except AttributeError:
+        without_public_attribute("size", input)
+        raise
+    if len(shape) <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    have = input._data.shape[-len(output_size) :]
+    have = shape[-len(output_size) :]
     return tuple(
         size if wanted is None else wanted for wanted, size in zip(output_size, have, strict=False)
     )

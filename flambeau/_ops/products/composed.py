@@ -20,7 +20,6 @@ from flambeau._ops.linalg.checks import check_square
 from flambeau._ops.products import examples
 from flambeau._ops.products.errors import c_name, scalar_name
 from flambeau._ops.reductions.sums import write
-from flambeau._ops.table.binder import explained
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite, kernel
@@ -145,10 +144,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.inner(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    try:
-        left, right = input._data.shape, other._data.shape
-    except AttributeError as error:
-        raise explained(inner, (input, other), error) from None
+    left, right = input._data.shape, other._data.shape
     if not left or not right:
         return write(inner, out, input * other)
     if left[-1] != right[-1]:
@@ -218,10 +214,7 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     tensor([[1., 1., 0., 0.],
             [0., 0., 1., 1.]])
     """
-    try:
-        ndim = max(input._data.ndim, other._data.ndim)
-    except AttributeError as error:
-        raise explained(kron, (input, other), error) from None
+    ndim = max(input._data.ndim, other._data.ndim)
     left = (1,) * (ndim - input._data.ndim) + input._data.shape
     right = (1,) * (ndim - other._data.ndim) + other._data.shape
     wide = [n for size in left for n in (size, 1)]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._tensor.tensor import Tensor
 
 
 def scalar_name(data: np.ndarray) -> str:
@@ -25,12 +22,3 @@ def multipliable_error(left: tuple[int, ...], right: tuple[int, ...]) -> Runtime
     return RuntimeError(
         f"mat1 and mat2 shapes cannot be multiplied ({left[0]}x{left[1]} and {right[0]}x{right[1]})"
     )
-
-
-def argument_error(name: str, values: dict[str, Any]) -> TypeError:
-    """Torch's error for the first of several arguments that is not a tensor."""
-    for position, (argument, value) in enumerate(values.items(), 1):
-        if not isinstance(value, Tensor):
-            return TypeError(f"{name}(): argument '{argument}' (position {position}) must be "
-                             f"Tensor, not {type(value).__name__}")  # fmt: skip
-    raise AssertionError(f"{name}(): every argument is a tensor")

@@ -15,6 +15,7 @@ from flambeau._core import modes
 from flambeau._core.autocast import settings
 from flambeau._ops.launching.precision import NOT_AS_THEY_ARE, narrow, refuse, require_known, widen
 from flambeau._ops.products import blas, decompositions, examples
+from flambeau._ops.table.binder import explained
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -145,7 +146,7 @@ def _linear_row(name: str, node: str) -> None:
         f"{name}(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", method=False,
         function=False, node=node, autocast="lower", batch=examples.linear, between_kernels=True,
         backward={("input", "weight", "bias"): _linear_gradients},
-        saved_for={"input": "weight", "weight": "input"}, public_node=_taken_apart,
+        saved_for={"input": "weight", "weight": "input"}, shown="linear", public_node=_taken_apart,
         decomposition=decompositions.linear,
     )(_linear)  # fmt: skip
 
@@ -180,7 +181,7 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
     except AttributeError as error:
         if isinstance(error, NotStrided):
             return _sparse_linear(input, weight, bias)
-        raise _argument_error(input, weight) from None
+        raise explained(linear, (input, weight, bias), error) from None
     if vector:
         return _vector_linear(input, weight, bias)
     if rank == 2:
@@ -209,15 +210,6 @@ def _sparse_linear(input: Any, weight: Any, bias: Any) -> Any:
     """The same with a sparse input or weight, for which there is a product."""
     product = ops.matmul(input, ops.transpose(weight, 0, 1))
     return product if bias is None else product + bias
-
-
-def _argument_error(input: Any, weight: Any) -> TypeError:
-    name, place, value = ("weight", 2, weight)
-    if not hasattr(input, "_data"):
-        name, place, value = ("input", 1, input)
-    return TypeError(
-        f"linear(): argument '{name}' (position {place}) must be Tensor, not {type(value).__name__}"
-    )
 
 
 def _vector_linear(input: Any, weight: Any, bias: Any) -> Any:

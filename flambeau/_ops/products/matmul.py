@@ -22,7 +22,8 @@ from flambeau._ops.products.blas import SMALL, matrices, multiply, product
 from flambeau._ops.products.blas import dot as blas_dot
 from flambeau._ops.products.conjugated import Conjugated
 from flambeau._ops.products.conjugated import matrices as complex_matrices
-from flambeau._ops.products.errors import argument_error, c_name, multipliable_error, scalar_name
+from flambeau._ops.products.errors import c_name, multipliable_error, scalar_name
+from flambeau._ops.table.binder import explained
 from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.dispatch import otherwise
 from flambeau._ops.table.namespace import ops
@@ -422,7 +423,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     except AttributeError as error:
         if isinstance(error, NotStrided):
             return otherwise(matmul, (input, other), error, out)
-        raise argument_error("matmul", {"input": input, "other": other}) from None
+        raise explained(matmul, (input, other), error) from None
     function = PRODUCTS.get(ranks)
     if function is None:
         _check_ranks(ranks)

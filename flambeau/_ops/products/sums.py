@@ -87,6 +87,7 @@ def of_input(grad: Any, beta: Any) -> Any:
         "mat1": lambda grad, mat2, alpha: scaled(ops._times_adjoint(grad, mat2), alpha),
         "mat2": lambda grad, mat1, alpha: scaled(ops._adjoint_times(mat1, grad), alpha),
     },
+    several=True,
 )
 def addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha: Any) -> Any:
     """`beta * input + alpha * (mat1 @ mat2)`: [N, K] and [K, M]; input broadcasts to [N, M].
@@ -204,6 +205,7 @@ def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
         "batch1": lambda grad, batch2, alpha: scaled(ops._times_adjoint(grad, batch2), alpha),
         "batch2": lambda grad, batch1, alpha: scaled(ops._adjoint_times(batch1, grad), alpha),
     },
+    several=True,
 )
 def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
             alpha: Any) -> Any:  # fmt: skip

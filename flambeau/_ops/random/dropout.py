@@ -12,6 +12,7 @@ from flambeau._core.doc_text import with_example
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.random.draws import stream_of
+from flambeau._ops.table.binder import explained
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Op, composite, kernel, pointwise
 from flambeau._tensor.tensor import Tensor
@@ -118,7 +119,10 @@ def functional_dropout(
     tensor([1., 1., 1.])
     """
     _check_probability(p)
-    return dropout_.body(input, p, training) if inplace else dropout.body(input, p, training)
+    try:
+        return dropout_.body(input, p, training) if inplace else dropout.body(input, p, training)
+    except AttributeError as error:
+        raise explained(functional_dropout, (input, p, training, inplace), error) from None
 
 
 @composite(

@@ -277,6 +277,7 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     may_give_input=True,
     batch="examples",
     method=False,
+    several=True,
 )
 def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
                 density: bool = False) -> Any:  # fmt: skip

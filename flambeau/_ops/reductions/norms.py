@@ -330,7 +330,7 @@ def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any
 
 @composite("nuclear_norm.dim(Tensor self, int[2]? dim=None, bool keepdim=False) -> Tensor",
            out_writer="copy_", autocast="cuda=float32", method=False,
-           out_type=NORM_TYPE.replace("{name}", "matrix_norm"))  # fmt: skip
+           out_type=NORM_TYPE.replace("{name}", "matrix_norm"), several=True)  # fmt: skip
 def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The sum of the singular values of matrices, which lie in two dims: the last, by default.
 

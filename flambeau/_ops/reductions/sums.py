@@ -158,6 +158,7 @@ def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
     backward={
         "self": expand_reduced,
     },
+    several=True,
 )
 def sum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Any:
     """The sum over all dims, or over those given. Integers and bools add up in int64.
@@ -332,6 +333,7 @@ def _mean_type(data: np.ndarray, dtype: dt.dtype | None) -> np.dtype[Any]:
             expand_reduced(grad, self_shape, dim, keepdim) / reduced_count(self_shape, dim)
         ),
     },
+    several=True,
 )
 def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Any:
     """The average over all dims, or over those given; of floats and complex numbers.
@@ -440,6 +442,7 @@ def prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) ->
     node_whole="ProdBackward0",
     autocast="cpu=float32 cuda=float32_or_dtype",
     backward={"self": prod_backward},
+    several=True,
 )
 def prod(data: np.ndarray, dim: int | None, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:
     """The product of all elements, or along a dim.
@@ -494,7 +497,11 @@ def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarra
     return finished(values, result)
 
 
-@reduction("any.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", out_type=TRUTH)
+@reduction(
+    "any.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    out_type=TRUTH,
+    several=True,
+)
 def any(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     """Whether any element is not 0. The result is bool (uint8 for uint8).
 
@@ -507,7 +514,11 @@ def any(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     return _logical(np.logical_or, data, dim, keepdim)
 
 
-@reduction("all.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", out_type=TRUTH)
+@reduction(
+    "all.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    out_type=TRUTH,
+    several=True,
+)
 def all_(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     """Whether no element is 0. The result is bool (uint8 for uint8).
 
@@ -520,7 +531,9 @@ def all_(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     return _logical(np.logical_and, data, dim, keepdim)
 
 
-@reduction("count_nonzero.dim_IntList(Tensor self, int[1]? dim=None) -> Tensor", out=False)
+@reduction(
+    "count_nonzero.dim_IntList(Tensor self, int[1]? dim=None) -> Tensor", out=False, several=True
+)
 def count_nonzero(data: np.ndarray, dim: Any) -> np.ndarray:
     """How many elements are not 0.
 

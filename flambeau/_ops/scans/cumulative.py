@@ -421,7 +421,7 @@ def _trapezoids(y: Any, x: Any, dim: int, name: str) -> Any:
     return _pairs(y, dim) * widths
 
 
-@composite("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
+@composite("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False, several=True)
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral of samples along a dim by the trapezoidal rule; samples lie `dx` apart (1 unless
     given) or at positions `x`.
@@ -440,7 +440,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     return ops._times_number(y.sum(dim) - ops._times_number(ends, 0.5), 1 if dx is None else dx)
 
 
-@composite("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
+@composite("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False, several=True)
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The older name of `trapezoid`.
 
@@ -453,7 +453,11 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     return ops.trapezoid(y, x, dx=dx, dim=dim)
 
 
-@composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
+@composite(
+    "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    method=False,
+    several=True,
+)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Running integrals by the trapezoidal rule.
 

@@ -17,6 +17,7 @@ from flambeau._core.settings import warn_once
 from flambeau._ops.launching.modules import launcher
 from flambeau._ops.reductions.extrema import selected_backward, take_along
 from flambeau._ops.reductions.sums import FLOAT32, INT64, finished, working_array, write
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -147,6 +148,7 @@ def _no_complex(data: np.ndarray, text: str) -> None:
             grad, indices, self_shape, dim, True
         )
     },
+    several=True,
 )
 def sort(data: np.ndarray, dim: int, descending: bool, stable: bool | None) -> Any:
     """The elements in order along a dim, and where each was; always stable.
@@ -170,6 +172,7 @@ def sort(data: np.ndarray, dim: int, descending: bool, stable: bool | None) -> A
     "argsort.stable(Tensor self, int dim=-1, bool descending=False, *, bool stable=False) -> "
     "Tensor",
     out_type=EXACT,
+    several=True,
 )
 def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False,
             out: Any = None) -> Any:  # fmt: skip
@@ -329,6 +332,7 @@ def _comparable(bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
     batch="examples",
     method=False,
     numbers="other",
+    several=True,
 )
 def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
                  side: str | None = None, sorter: Any = None, out: Any = None) -> Any:  # fmt: skip
@@ -342,9 +346,7 @@ def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, r
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 6]))
     tensor([0, 1, 3])
     """
-    if not isinstance(sorted_sequence, Tensor):
-        raise TypeError("searchsorted(): argument 'sorted_sequence' (position 1) must be Tensor, "
-                        f"not {type(sorted_sequence).__name__}")  # fmt: skip
+    require_tensor("searchsorted", "sorted_sequence", 1, sorted_sequence)
     if isinstance(input, Tensor) and input.device is not sorted_sequence.device:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but got self is on {input.device}, "
@@ -384,6 +386,7 @@ def _write_indices(row: Any, out: Any, result: Any, out_int32: bool) -> Any:
     device_check="Tensor_bucketize",
     devices="asked",
     method=False,
+    several=True,
 )
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False,
               out: Any = None) -> Any:  # fmt: skip

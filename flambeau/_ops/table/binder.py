@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -162,7 +163,9 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
     "float": _is_real,
     "bool": lambda v: isinstance(v, (bool, np.bool_)),
     "str": lambda v: isinstance(v, str),
-    "ScalarType": lambda v: isinstance(v, dt.dtype) or v in (float, int, bool, complex),
+    "ScalarType": lambda v: (
+        isinstance(v, dt.dtype) or (isinstance(v, type) and v in (float, int, bool, complex))
+    ),
     "Layout": lambda v: isinstance(v, _Constant),
     "MemoryFormat": lambda v: isinstance(v, _Constant),
     "Device": lambda v: isinstance(v, (device, str, int, np.integer)),
@@ -234,14 +237,36 @@ def _complete(op: Op, values: dict[str, Any]) -> list[Any] | None:
     return complete
 
 
+def as_called(op: Op, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A row's arguments as a call would give them: by position as far as possible, no defaults."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for argument, value in zip(op.schema.arguments, values, strict=False):
+        if value is argument.default or (
+            type(value) is type(argument.default) and value == argument.default
+        ):
+            continue
+        by_position = not argument.keyword_only and len(args) == op.schema.arguments.index(argument)
+        if by_position:
+            args.append(value)
+        else:
+            kwargs[python_name(op, argument)] = value
+    return tuple(args), kwargs
+
+
 # ---- errors
 
 
 def require_tensor(function: str, name: str, position: int, value: Any) -> None:
     """Torch's TypeError where a parameter has to be a tensor."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, "
-                        f"not {plain_type_name(value)}")  # fmt: skip
+        raise no_tensor(function, name, position, value)
+
+
+def no_tensor(function: str, name: str, position: int, value: Any) -> TypeError:
+    """Torch's TypeError for what is given where a parameter has to be a tensor."""
+    return TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, "
+                     f"not {plain_type_name(value)}")  # fmt: skip
 
 
 def type_name(value: Any) -> str:
@@ -262,22 +287,48 @@ def plain_type_name(value: Any) -> str:
     return f"{prefix}{type(value).__name__}"
 
 
+class Alone(tuple[Any]):
+    """What was given in the place of loose sizes and is none: `x.view("a")`."""
+
+
 def argument_error(op: Op, values: list[Any], called: str = "") -> TypeError | None:
     """Torch's TypeError for the first value that does not fit, or None if all do. `called`: as for
     `type_error`."""
     for position, (argument, value) in enumerate(zip(op.schema.arguments, values, strict=True)):
+        if value.__class__ is Alone:
+            return no_fit(op, position, values, called)
         if not fits(argument, value):
-            return type_error(op, position, value, called)
+            return no_fit(op, position, values, called)
         wrong = _wrong_element(argument, value) if argument.type == "int" else None
         if wrong:
             return _unpacking_error(op, argument, *wrong, called)
     return None
 
 
+def no_fit(op: Op, position: int, values: Iterable[Any], called: str = "",
+           several: bool = False) -> TypeError:  # fmt: skip
+    """Torch's TypeError for the argument at a position, which does not fit. Of an operator of
+    `several` forms it names the types of all arguments, which fit none of them."""
+    given = tuple(value[0] if value.__class__ is Alone else value for value in values)
+    if several or op.several:
+        args, kwargs = as_called(op, given)
+        if position or kwargs or len(args) > 1:  # what is alone is looked at for its own sake
+            return no_overload_error(shown_name(op), [op], args, kwargs, called)
+    return type_error(op, position, given[position], called)
+
+
 def explained(op: Op, values: Iterable[Any], error: Exception) -> Exception:
     """What a composite raises where it found no tensor: torch's TypeError if a value does not fit,
-    else the error itself."""
-    return argument_error(op, list(values)) or error
+    else the error itself. The code that asks has the name by which it was called: see `twins`."""
+    called = sys._getframe(1).f_code.co_qualname
+    return argument_error(op, list(values), called) or error
+
+
+def without_public_attribute(name: str, *values: Any) -> None:
+    """Raise what Python does if a value has no method that users know, in place of what speaks of
+    attributes of our own."""
+    for value in values:
+        getattr(value, name)()
 
 
 def _unpacking_error(op: Op, argument: Argument, place: int, item: Any,
@@ -295,6 +346,8 @@ def shown_name(op: Op, called: str = "") -> str:
     """How errors call a row: `linalg_norm` for `linalg.norm`; a method by its own name."""
     if called.startswith(METHOD):
         return called.removeprefix(METHOD)
+    if op.shown:
+        return op.shown
     return f"{op.namespace}_{op.public}" if op.namespace in PREFIXED else op.public
 
 

@@ -69,7 +69,7 @@ def base_scope(op: Op) -> dict[str, Any]:
         "asarray": np.asarray, "plain_integer": plain_integer,
         "repeated": repeated, "number_in": number_in,
         "AttributeError": AttributeError, "TypeError": TypeError, "Exception": Exception,
-        "size_list": size_list, "named_sizes": named_sizes, "fallback": fallback,
+        "only_size": only_size, "named_sizes": named_sizes, "fallback": fallback,
         "required": required, "in_earlier_form": earlier_forms.in_earlier_form,
         **binder.defaults(op),
     }  # fmt: skip
@@ -128,6 +128,16 @@ def size_list(sizes: Any) -> Any:
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         return sizes[0]
     return sizes
+
+
+def only_size(sizes: Any) -> Any:
+    """The same where one thing was given; what is no size is marked, for errors."""
+    first = sizes[0]
+    if first.__class__ is int:
+        return sizes
+    if isinstance(first, (tuple, list)):
+        return first
+    return sizes if binder.is_integer(first) else binder.Alone(sizes)
 
 
 def named_sizes(op: Op, sizes: Any, named: dict[str, Any]) -> Any:
@@ -224,6 +234,8 @@ def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
 def make(op: Op) -> Callable[..., Any]:
     """The public function of a row."""
     if op.kind == "composite" and not op.backward:
+        if "<locals>" in op.body.__qualname__:  # one of several functions with the same text
+            op.body.__qualname__ = op.public
         body = _asked_for_numbers(op) if op.shape is not None else op.body
         return renamed.public_function(op, _watched_body(op) if op.autocast else body)
     if op.kind == "pointwise":
@@ -347,7 +359,7 @@ def call_text(op: Op, *, plain: bool = False) -> str:
             f"    if named or not {name_}:",
             f"        {name_} = named_sizes(op, {name_}, named)",
             f"    elif len({name_}) == 1:",
-            f"        {name_} = size_list({name_})",
+            f"        {name_} = only_size({name_})",
         ]
     elif not plain:
         lines += numpy_name_lines(op) + earlier_forms.lines(op, "out" if op.out else "")
@@ -447,6 +459,8 @@ def _run_lines(op: Op, listed: str, takes_out: bool) -> list[str]:
             "        grad_state.enabled = False",
             "    try:",
             f"        result = {call}",
+            "    except Exception as error:",
+            f"        raise explain(op, ({listed},), error)",
             "    finally:",
             "        if recorded:",
             "            grad_state.enabled = True",
@@ -478,6 +492,8 @@ def _view_lines(op: Op, call: str, listed: str) -> list[str]:
             if op.fallback
             else [f"        return otherwise(op, ({listed},), error)"]
         ),
+        "    except Exception as error:",
+        f"        raise explain(op, ({listed},), error)",
     ]
     source = binder.python_name(op, op.schema.arguments[0])
     if op.schema.return_types[0].endswith("[]"):

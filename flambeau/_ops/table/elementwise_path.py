@@ -260,8 +260,11 @@ class Path:
                 return number_tensor(number)
         if isinstance(value, np.ndarray):
             return wrap(value)
-        if self.op.numbers in ("other", "both") and len(self.arguments) > 1:
-            raise binder.no_overload_error(self.name, [self.op], values, {}, self.called)
+        several = sum(argument.is_tensor for argument in self.arguments) > 1
+        if several and self.op.numbers in ("other", "both"):
+            raise binder.no_overload_error(
+                binder.shown_name(self.op), [self.op], values, {}, self.called
+            )
         error = binder.argument_error(self.op, list(values), self.called)
         raise error or TypeError(f"{self.name}(): bad argument at position {position + 1}")
 

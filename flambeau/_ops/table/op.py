@@ -88,6 +88,8 @@ class Further:
     builtin: bool = False
     # Whether PyTorch's function of `torch` is no operator but a program, of `torch.functional`.
     program: bool = False
+    shown: str = ""  # what errors call it, where that is not its name
+    several: bool = False  # whether PyTorch has several forms of it, and says so of wrong arguments
     # What PyTorch calls the nodes of its form with a number for a parameter: these have no edge for
     # it, where those of its other numbers, which become tensors, have one that leads nowhere.
     number_nodes: dict[str, str] = {}  # noqa: RUF012

@@ -33,7 +33,7 @@ def taken_over(
     found = overriding.overloaded((*values, out))
     if not found:
         return False, None
-    args, kwargs = as_called(op, values)
+    args, kwargs = binder.as_called(op, values)
     if out is not None:
         kwargs["out"] = out
     return True, overriding.handle(public_function(op, inplace, called), found, args, kwargs)
@@ -50,23 +50,6 @@ def public_function(op: Op, inplace: bool = False, called: str = "") -> Callable
         return namespace.get_inplace(own.removesuffix("_")) if inplace else namespace.get(called)
     name = f"{op.namespace}.{op.public}" if op.namespace else op.public
     return namespace.get_inplace(name) if inplace else namespace.get(name)
-
-
-def as_called(op: Op, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A row's arguments as a call would give them: by position as far as possible, no defaults."""
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for argument, value in zip(op.schema.arguments, values, strict=False):
-        if value is argument.default or (
-            type(value) is type(argument.default) and value == argument.default
-        ):
-            continue
-        by_position = not argument.keyword_only and len(args) == op.schema.arguments.index(argument)
-        if by_position:
-            args.append(value)
-        else:
-            kwargs[binder.python_name(op, argument)] = value
-    return tuple(args), kwargs
 
 
 # ---- composites

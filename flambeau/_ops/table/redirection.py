@@ -114,6 +114,7 @@ def copied(function: FunctionType) -> FunctionType:
     copy = FunctionType(function.__code__, function.__globals__, function.__name__,
                         function.__defaults__, function.__closure__)  # fmt: skip
     copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__qualname__ = function.__qualname__  # by which Python's errors call it
     return copy
 
 

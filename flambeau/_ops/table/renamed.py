@@ -12,13 +12,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from inspect import Parameter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from flambeau._ops.table import binder
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import compile_function
+from flambeau._ops.table.schema import REQUIRED
+from flambeau._tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 
@@ -57,12 +62,23 @@ def _around_loose(op: Op, body: Function) -> Function:
     def called(*args: Any, **words: Any) -> Any:
         try:
             return body(*args, **words)
-        except AttributeError:
-            if not args or binder.fits_at(op, 0, args[0]):
+        except Exception:
+            if not args:
                 raise
-            raise binder.type_error(op, 0, args[0]) from None
+            if not binder.fits_at(op, 0, args[0]):
+                raise binder.type_error(op, 0, args[0]) from None
+            if len(args) != 2 or not binder.takes_size_list(op) or _is_size(op, args[1]):
+                raise
+            name = sys._getframe().f_code.co_qualname  # a method's, if it is one: see `twins`
+            several = arguments[1].name in OF_SEVERAL_TYPES
+            given = [*args, *(argument.default for argument in arguments[2:])]
+            raise binder.no_fit(op, 1, given, name, several) from None
 
     return called
+
+
+def _is_size(op: Op, given: Any) -> bool:
+    return binder.is_integer(given) or binder.fits_at(op, 1, given)
 
 
 def _around(op: Op, body: Function, parameters: list[Parameter], given: list[str]) -> Function:
@@ -98,6 +114,7 @@ class Checked(NamedTuple):
     position: int
     name: str
     optional: bool  # it may be None in some form of the call
+    others: tuple[type, ...]  # what it may be beside what the schema says
 
 
 def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
@@ -106,47 +123,60 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
     found = []
     for position, argument in enumerate(op.schema.arguments):
         own = binder.python_name(op, argument)
-        if own in OF_SEVERAL_TYPES:
-            continue
         if own not in by_name and not position and parameters:
             own = parameters[0].name
         if own in by_name:
             optional = argument.optional or by_name[own].default is None or own in MAY_BE_NONE
-            found.append(Checked(position, own, optional))
+            others = OF_SEVERAL_TYPES.get(own, ()) + TAKEN_ALSO.get((op.public, position), ())
+            default = by_name[own].default
+            others += () if default in (None, Parameter.empty) else (type(default),)
+            found.append(Checked(position, own, optional, others))
     return found
 
 
 MAY_BE_NONE = ("requires_grad", "pin_memory")
 """Flags of factories for which None stands for False."""
-OF_SEVERAL_TYPES = frozenset(
-    """atol bins boundaries buffer compute_mode destination dims elements end exponent
-    indices_or_sections input_lengths ord other p q rcond repeats rtol s shape source spacing
-    split_size_or_sections start target_lengths test_elements tol values""".split()
-)
-"""Parameters whose type depends on the form of the call; the schema of a composite shows one."""
+NUMBER = (bool, int, float, complex, np.generic)
+LISTED = (int, np.integer, list, tuple, Tensor)
+OF_SEVERAL_TYPES: dict[str, tuple[type, ...]] = {
+    "atol": (*NUMBER, Tensor), "bins": LISTED, "buffer": (object,),
+    "destination": (int, np.integer), "elements": NUMBER, "end": (Tensor,), "exponent": NUMBER,
+    "indices_or_sections": LISTED, "input_lengths": (list, tuple), "ord": (*NUMBER, str),
+    "q": NUMBER, "rcond": (Tensor,), "repeats": (Tensor,), "rtol": (*NUMBER, Tensor),
+    "shape": (int, np.integer, Tensor), "source": (int, np.integer),
+    "spacing": (*NUMBER, Tensor), "split_size_or_sections": LISTED, "start": (Tensor,),
+    "target_lengths": (list, tuple), "test_elements": NUMBER, "tol": (*NUMBER, Tensor),
+}  # fmt: skip
+"""Parameters whose type depends on the form of the call, with what the schema of a composite, which
+shows one form, does not show. Where there are several forms, errors speak of all."""
 
 
-ANY_NUMBER = {
+TAKEN_ALSO = {
     ("isin", 0): (complex,), ("isin", 1): (complex,), ("searchsorted", 0): (complex,),
     ("searchsorted", 1): (complex,), ("bucketize", 0): (bool, int, float, complex),
+    ("cond", 1): (str,), ("norm", 1): (str,),
 }  # fmt: skip
-"""Where composites take a number for a tensor, or refuse it in words of their own."""
+"""Where composites take something else, too, or refuse it in words of their own."""
 
 
 def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any,
              called: str = "") -> TypeError | None:  # fmt: skip
     """Torch's error for the first argument of a wrong type: types are looked at before anything
     else in torch, and here when something fails. None: the error is right as it is."""
-    names = (f"{op.public}()", f"{op.namespace}_{op.public}()")
+    names = (f"{op.public}() ", f"{op.namespace}_{op.public}() ")
     if isinstance(error, TypeError) and str(error).startswith(names):
-        return None
+        return None  # it is not about one argument
     for one, value in zip(checked, values, strict=True):
-        if value is None and one.optional:
+        if (value is None and one.optional) or isinstance(value, one.others):
             continue
-        if type(value) in ANY_NUMBER.get((op.public, one.position), ()):
+        if binder.fits_at(op, one.position, value):
             continue
-        if not binder.fits_at(op, one.position, value):
-            return binder.type_error(op, one.position, value, called)
+        several = any(other.name in OF_SEVERAL_TYPES for other in checked)
+        given = [argument.default for argument in op.schema.arguments]
+        for other, its_value in zip(checked, values, strict=True):
+            if its_value is not None or given[other.position] is REQUIRED:
+                given[other.position] = its_value
+        return binder.no_fit(op, one.position, given, called, several)
     return None
 
 

@@ -32,7 +32,7 @@ def twin(function: Any, called: str) -> Any:
         return function
     scope = function.__globals__
     is_generated = any(name in scope for name in (*ASKING, "foreign", "foreign_inplace"))
-    made = _with_own_code(function, dict(scope) if is_generated else scope)
+    made = _with_own_code(function, dict(scope) if is_generated else scope, called)
     for who in (gates, redirection):
         who.follow(function, made)
     if is_generated:
@@ -40,11 +40,12 @@ def twin(function: Any, called: str) -> Any:
     return named(made, called)
 
 
-def _with_own_code(function: FunctionType, scope: dict[str, Any]) -> FunctionType:
-    """Another function with the same code, whatever stands before that now, and these globals."""
+def _with_own_code(function: FunctionType, scope: dict[str, Any], called: str) -> FunctionType:
+    """Another function with the same code, whatever stands before that now, and these globals; the
+    code has the name, which errors look for."""
     own = gates.own_code(function)
-    made = FunctionType(own.__code__.replace(), scope, function.__name__, function.__defaults__,
-                        function.__closure__)  # fmt: skip
+    code = own.__code__.replace(co_qualname=called)
+    made = FunctionType(code, scope, function.__name__, function.__defaults__, function.__closure__)
     for name in ("__kwdefaults__", "__doc__", "__module__", "__qualname__", "__annotations__"):
         setattr(made, name, getattr(function, name))
     made.__dict__.update(function.__dict__)

@@ -236,9 +236,8 @@ def view_dtype(data: np.ndarray, dtype: Dtype) -> np.ndarray:
     return _as_type(data, dtype.numpy_dtype, shape, (*steps[:-1], new))
 
 
-@composite(
-    "_view_other(Tensor(a) self, ScalarType[] size) -> Tensor(a)", method=False, function=False
-)
+@composite("_view_other(Tensor(a) self, ScalarType[] size) -> Tensor(a)", bare=True, method=False,
+           function=False)  # fmt: skip
 def view_other(input: Any, size: Any) -> Any:
     """`view` of what is not a shape: a type."""
     if len(size) == 1 and isinstance(as_dtype(size[0]), Dtype):

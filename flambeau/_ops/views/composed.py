@@ -66,9 +66,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 def _shape_of(name: str, other: Any) -> tuple[int, ...]:
-    if not isinstance(other, Tensor):
-        raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not "
-                        f"{type(other).__name__}")  # fmt: skip
+    require_tensor(name, "other", 1, other)
     return other._data.shape
 
 
@@ -114,10 +112,10 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """
     try:
         shape = input._data.shape
-    except AttributeError as error:
+        ndim = len(shape)
+        first, last = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
+    except (AttributeError, TypeError) as error:
         raise explained(flatten, (input, start_dim, end_dim), error) from None
-    ndim = len(shape)
-    first, last = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if ndim == 0:

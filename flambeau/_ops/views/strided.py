@@ -270,14 +270,14 @@ for _name, _given, _shape in (
     _inplace_view(f"{_name}_", _lazily(_name), _given, _shape)
 
 
-def _matrix_transposed(tensor: Tensor) -> Any:
+def t_(tensor: Tensor) -> Any:
     if tensor._data.ndim > 2:
         ndim = tensor._data.ndim
         raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {ndim}D")
     return ops.t(tensor)
 
 
-_inplace_view("t_", _matrix_transposed, "", [1, 2])
+_inplace_view("t_", t_, "", [1, 2])
 
 
 # ---- another storage, another size
