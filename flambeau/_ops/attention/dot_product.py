@@ -338,8 +338,8 @@ def scaled_dot_product_attention(
     try:
         _check_attention(query, key, value, attn_mask)
     except AttributeError as error:
-        given = query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
-        raise explained(scaled_dot_product_attention, given, error) from None
+        call = query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
+        raise explained(scaled_dot_product_attention, call, error) from None
     if not Permitted.math and query.is_cuda:
         check_gpu_without_math(query.dtype.name)
     elif not Permitted.math:

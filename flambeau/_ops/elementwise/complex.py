@@ -307,6 +307,7 @@ def conj_physical_(input: Tensor) -> Tensor:
     >>> z.conj_physical_()
     tensor([1.-2.j])
     """
+    require_tensor("conj_physical_", "input", 1, input)
     return input._conj_physical_()  # type: ignore[attr-defined, no-any-return]
 
 

@@ -191,7 +191,7 @@ def sigmoid_slope(self: Any) -> Any:
     return self * (1 - self)
 
 
-@pointwise("_logit(Tensor self) -> Tensor",
+@pointwise("_logit(Tensor self) -> Tensor", shown="logit",
            out_writer="logit", promote="float", dtypes="bool int float",
            label="logit_cpu", method=False, node="LogitBackward0",
            saved_facts={"eps": None}, backward={
@@ -204,7 +204,8 @@ def logit_all(self: Any) -> Any:
 
 
 @pointwise("_logit_eps(Tensor self, float eps) -> Tensor", out_writer="logit", promote="float",
-           dtypes="bool int float", label="logit_cpu", method=False, node="LogitBackward0",
+           shown="logit", dtypes="bool int float", label="logit_cpu", method=False,
+           node="LogitBackward0",
            backward={
     "self": lambda grad, self, eps: ops.where(
         ops.logical_or(self < eps, self > 1 - eps), 0.0, grad / (self * (1 - self))),
