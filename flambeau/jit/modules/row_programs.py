@@ -178,8 +178,9 @@ def without_eager(definition: Definition) -> Definition:
 
 
 class AsProgram(ast.NodeTransformer):
-    """Takes away what is Python's: the array of a tensor stands for the tensor, and `Any` in an
-    annotation for a tensor too, or for what follows from the body.
+    """Takes away what is Python's: the array of a tensor stands for the tensor, `Any` in an
+    annotation for a tensor too, or for what follows from the body, and what puts errors into other
+    words for the body that they come from.
     """
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
@@ -191,6 +192,11 @@ class AsProgram(ast.NodeTransformer):
             node.returns = None
         _tensors_for_any(node.returns)
         return self.generic_visit(node)
+
+    def visit_Try(self, node: ast.Try) -> ast.AST | list[ast.AST]:  # noqa: N802
+        self.generic_visit(node)
+        raises = all(isinstance(handler.body[-1], ast.Raise) for handler in node.handlers)
+        return [*node.body, *node.orelse] if raises and not node.finalbody else node
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         _tensors_for_any(node.annotation)
