@@ -23,6 +23,9 @@ ROOT = Path(__file__).parents[2]
 ALONE = {"torch": [], "flambeau": ["-m", "flambeau", "run"]}
 LAUNCHED = {"elastic": ["--max-restarts=2"], "ddp_spawned": None}
 """What torchrun is told besides; None: the program starts its processes itself."""
+UNSTEADY = {"elastic"}
+"""After a restart PyTorch's gloo may be told a peer's address of the round before, and gives up:
+its losses in one process are those to be had."""
 PROGRAMS = some(
     "scripts",
     ["ddp", "ddp_spawned", "elastic", "fsdp", "tensor_parallel", "loss_parallel", "two_dims",
@@ -85,7 +88,7 @@ def test_losses_are_those_of_one_process(
     assert len(alone[0]) > 4
     assert alone[0][-1] < alone[0][0]
     check_same(printed(ALONE["flambeau"], script, "alone", 1, *free_ports()), alone, "alone")
-    for library in ("torch", "flambeau"):
+    for library in ("flambeau",) if script in UNSTEADY else ("torch", "flambeau"):
         for size in (2, 4):
             folder = tmp_path / f"{library}{size}"
             folder.mkdir()
