@@ -16,7 +16,7 @@ import numpy as np
 
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.conv.kernels import pixels as kernels
-from flambeau._ops.conv.launch import fill_phase, free_slots, phase_of, widened
+from flambeau._ops.conv.launch import Phase, fill_phase, free_slots, phase_of, widened
 from flambeau._ops.conv.launch_depthwise import three, types_of
 from flambeau._ops.launching.epilogue import NOTHING, Epilogue
 from flambeau._ops.launching.precision import Array
@@ -289,10 +289,8 @@ def gradient_plan(grad: Ints, weight: Ints, input: Ints, stride: Ints, padding: 
     """For the gradient of a convolution's input, from its grad's shape; None where gathering
     columns is faster, or padding reaches further than a kernel."""
     step, kernel_, inputs = three(stride, 1), three(weight[2:], 1), three(input[2:], 1)
-    outputs = input[1] // groups
     numbers = zip(inputs, step, three(padding, 0), three(dilation, 1), kernel_, strict=True)
     every = [[phase_of(each, r) for r in range(each[1])] for each in numbers]
-    area = inputs[1] * inputs[2]
     order = [0] * prod(kernel_)
     parts, holes, first = [], [], 0
     for start in product(*map(range, step)):
@@ -300,30 +298,40 @@ def gradient_plan(grad: Ints, weight: Ints, input: Ints, stride: Ints, padding: 
         taps = list(product(*(phase.taps[::-1] for phase in phases)))
         for place, (z, y, x) in enumerate(taps):
             order[(z * kernel_[1] + y) * kernel_[2] + x] = first + place
-        if not prod(phase.count for phase in phases):
-            first += len(taps)
-            continue
-        if not taps:
-            holes.append(start)
-            continue
-        if any(phase.moves[-1] > 0 for phase in phases):
-            return None
-        apart = None
-        if set(step) != {1}:
-            place = (start[0] * inputs[1] + start[1]) * inputs[2] + start[2]
-            moves = step[0] * area, step[1] * inputs[2], step[2]
-            apart = Spots(inputs[0] * area, place, moves)
-        shape = Shape(
-            grad[0], groups, grad[1] // groups, outputs, three(grad[2:], 1),
-            tuple(phase.count for phase in phases), tuple(len(phase.taps) for phase in phases),
-            tuple(-phase.moves[-1] for phase in phases), (1, 1, 1),
-            tuple(phase.gap for phase in phases), apart, prod(kernel_) * grad[1] // groups,
-        )  # fmt: skip
-        if not _pays(shape, False):
-            return None
-        parts.append((_planned(shape, dtype, threads), first))
+        if prod(phase.count for phase in phases):
+            if taps:
+                spots = _spots(inputs, step, start)
+                shape = _shape_of(phases, grad, groups, input[1], spots, prod(kernel_))
+                if shape is None or not _pays(shape, False):
+                    return None
+                parts.append((_planned(shape, dtype, threads), first))
+            else:
+                holes.append(start)
         first += len(taps)
     return Gradient(tuple(order), tuple(parts), tuple(holes), step)
+
+
+def _spots(inputs: Ints, step: Ints, start: Ints) -> Spots | None:
+    """Where the gradients of positions `start` modulo `step` lie."""
+    if set(step) == {1}:
+        return None
+    area = inputs[1] * inputs[2]
+    place = start[0] * area + start[1] * inputs[2] + start[2]
+    return Spots(inputs[0] * area, place, (step[0] * area, step[1] * inputs[2], step[2]))
+
+
+def _shape_of(phases: list[Phase], grad: Ints, groups: int, channels: int, spots: Spots | None,
+              taps: int) -> Shape | None:  # fmt: skip
+    """The convolution of grad that gives a phase; None where padding reaches too far. `taps`: those
+    of all phases, whose weights lie together."""
+    if any(phase.moves[-1] > 0 for phase in phases):
+        return None
+    return Shape(
+        grad[0], groups, grad[1] // groups, channels // groups, three(grad[2:], 1),
+        tuple(phase.count for phase in phases), tuple(len(phase.taps) for phase in phases),
+        tuple(-phase.moves[-1] for phase in phases), (1, 1, 1),
+        tuple(phase.gap for phase in phases), spots, taps * grad[1] // groups,
+    )  # fmt: skip
 
 
 def _pays(shape: Shape, is_packed: bool) -> bool:
