@@ -123,6 +123,8 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
     found = []
     for position, argument in enumerate(op.schema.arguments):
         own = binder.python_name(op, argument)
+        if own in OF_ANY_TYPE:
+            continue
         if own not in by_name and not position and parameters:
             own = parameters[0].name
         if own in by_name:
@@ -136,15 +138,16 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
 
 MAY_BE_NONE = ("requires_grad", "pin_memory")
 """Flags of factories for which None stands for False."""
+OF_ANY_TYPE = ("buffer", "compute_mode", "shape")
+"""Parameters that composites look at themselves, and refuse in words of their own."""
 NUMBER = (bool, int, float, complex, np.generic)
 LISTED = (int, np.integer, list, tuple, Tensor)
 OF_SEVERAL_TYPES: dict[str, tuple[type, ...]] = {
-    "atol": (*NUMBER, Tensor), "bins": LISTED, "buffer": (object,),
-    "destination": (int, np.integer), "elements": NUMBER, "end": (Tensor,), "exponent": NUMBER,
+    "atol": (*NUMBER, Tensor), "bins": LISTED, "destination": (int, np.integer),
+    "elements": NUMBER, "end": (Tensor,), "exponent": NUMBER,
     "indices_or_sections": LISTED, "input_lengths": (list, tuple), "ord": (*NUMBER, str),
     "q": NUMBER, "rcond": (Tensor,), "repeats": (Tensor,), "rtol": (*NUMBER, Tensor),
-    "shape": (int, np.integer, Tensor), "source": (int, np.integer),
-    "spacing": (*NUMBER, Tensor), "split_size_or_sections": LISTED, "start": (Tensor,),
+    "source": (int, np.integer), "spacing": (*NUMBER, Tensor), "split_size_or_sections": LISTED, "start": (Tensor,),
     "target_lengths": (list, tuple), "test_elements": NUMBER, "tol": (*NUMBER, Tensor),
 }  # fmt: skip
 """Parameters whose type depends on the form of the call, with what the schema of a composite, which
