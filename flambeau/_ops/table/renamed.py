@@ -147,8 +147,9 @@ OF_SEVERAL_TYPES: dict[str, tuple[type, ...]] = {
     "elements": NUMBER, "end": (Tensor,), "exponent": NUMBER,
     "indices_or_sections": LISTED, "input_lengths": (list, tuple), "ord": (*NUMBER, str),
     "q": NUMBER, "rcond": (Tensor,), "repeats": (Tensor,), "rtol": (*NUMBER, Tensor),
-    "source": (int, np.integer), "spacing": (*NUMBER, Tensor), "split_size_or_sections": LISTED, "start": (Tensor,),
-    "target_lengths": (list, tuple), "test_elements": NUMBER, "tol": (*NUMBER, Tensor),
+    "source": (int, np.integer), "spacing": (*NUMBER, Tensor), "split_size_or_sections": LISTED,
+    "start": (Tensor,), "target_lengths": (list, tuple), "test_elements": NUMBER,
+    "tol": (*NUMBER, Tensor),
 }  # fmt: skip
 """Parameters whose type depends on the form of the call, with what the schema of a composite, which
 shows one form, does not show. Where there are several forms, errors speak of all."""
