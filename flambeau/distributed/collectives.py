@@ -112,7 +112,7 @@ def all_reduce(tensor: Tensor, op: Any = SUM, group: Any = None,
     detail = _detail(tensor.dtype, operation.name)
 
     def job() -> None:
-        patterns.all_reduce(team, target.array, operation, detail)
+        patterns.all_reduce(team, _real_numbers(target.array), operation, detail)
         target.write()
 
     return team.submit(job, [tensor], async_op)
@@ -133,11 +133,17 @@ def all_reduce_coalesced(tensors: list[Tensor], op: Any = SUM, group: Any = None
 
     def job() -> None:
         joined = np.concatenate([target.array for target in targets])
-        patterns.all_reduce(team, joined, operation, detail)
+        patterns.all_reduce(team, _real_numbers(joined), operation, detail)
         _spread(joined, targets)
         write()
 
     return team.submit(job, tensors, async_op)
+
+
+def _real_numbers(array: np.ndarray) -> np.ndarray:
+    """A vector of complex numbers as real ones. Their mean is rounded once, where that of complex
+    numbers, which `reduce` gives, is multiplied by one over the count."""
+    return array.view(array.real.dtype) if np.iscomplexobj(array) else array
 
 
 def _spread(joined: np.ndarray, targets: Sequence[Target]) -> None:

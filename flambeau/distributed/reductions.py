@@ -113,8 +113,7 @@ class Fold:
             else:
                 total = out = function(total, value, out=out)
         if self._operation is RedOpType.AVG and self._count > 1:
-            for numbers in _real_numbers(total):
-                np.divide(numbers, self._count, out=numbers)
+            np.divide(total, self._count, out=total)
         return total
 
     def _scratch_like(self, array: np.ndarray) -> np.ndarray:
@@ -122,12 +121,6 @@ class Fold:
         if self._scratch is None or self._scratch.size < array.size:
             self._scratch = np.empty_like(array)
         return self._scratch[: array.size]
-
-
-def _real_numbers(array: np.ndarray) -> list[np.ndarray]:
-    """The real numbers that an array is made of. NumPy would divide complex ones by one over the
-    divisor times them, which rounds twice."""
-    return [array.real, array.imag] if np.iscomplexobj(array) else [array]
 
 
 class Copies:

@@ -73,8 +73,7 @@ def reduced(values: list[np.ndarray], operation: RedOpType) -> np.ndarray:
     for value in wide[1:]:
         total = FUNCTIONS[operation](total, value)
     if operation is RedOpType.AVG:
-        real = total.view(total.real.dtype)  # NumPy rounds twice where it divides complex numbers
-        total = np.divide(real, len(values)).astype(real.dtype).view(total.dtype)
+        total = np.divide(total, len(values)).astype(total.dtype)
     return total.astype(element)
 
 
