@@ -109,9 +109,8 @@ def texts_of(caught: list[warnings.WarningMessage], leave_out: str) -> list[str]
         for entry in caught
         if not (leave_out and str(entry.message).startswith(leave_out))
     ]
-    first = next((text for text in texts if text.startswith(OF_STORAGES)), "")
-    at = texts.index(first) if first else 0
-    return [text for i, text in enumerate(texts) if i == at or not text.startswith(OF_STORAGES)]
+    again = [i for i, text in enumerate(texts) if text.startswith(OF_STORAGES)][1:]
+    return [text for i, text in enumerate(texts) if i not in again]
 
 
 def compare(

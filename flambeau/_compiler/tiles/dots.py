@@ -136,14 +136,20 @@ def bytes_256(total, a, b, W: static):
 
 
 @native
-def bytes_loops(total, a, b, W: static):
-    """vpdpbusd by multiplications of i32; sums wrap round."""
+def byte_products(total, a, b, W: static, SIGNED: static):
+    """Four products of i32 for each sum, which wraps round; b is signed, and a if SIGNED."""
     sums = registers(vector(i32, W), 1, total)
     for SHIFT in unroll(0, 32, 8):
-        left = (a >> SHIFT) & 255
+        left = (a << (24 - SHIFT)) >> 24 if SIGNED else (a >> SHIFT) & 255
         right = (b << (24 - SHIFT)) >> 24
         sums[0] = sums[0] + left * right
     return sums[0]
+
+
+@native
+def bytes_loops(total, a, b, W: static):
+    """vpdpbusd by multiplications."""
+    return byte_products(total, a, b, W, False)
 
 
 # ---- groups of four bytes: signed of both
@@ -159,13 +165,8 @@ def signed_bytes_128(total, a, b, W: static):
 
 @native
 def signed_bytes_loops(total, a, b, W: static):
-    """sdot by multiplications of i32; sums wrap round."""
-    sums = registers(vector(i32, W), 1, total)
-    for SHIFT in unroll(0, 32, 8):
-        left = (a << (24 - SHIFT)) >> 24
-        right = (b << (24 - SHIFT)) >> 24
-        sums[0] = sums[0] + left * right
-    return sums[0]
+    """sdot by multiplications."""
+    return byte_products(total, a, b, W, True)
 
 
 # ---- pairs of int16
