@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.jit.operators.registry import implements, in_scope, pieces
+from flambeau.jit.operators.registry import functions, implements, in_scope, pieces
 
 KEYS = ("str", "int", "bool", "float", "complex", "Tensor")
 
@@ -120,23 +120,11 @@ def remove(items: list[Any], element: Any) -> None:
     raise ValueError("list.remove(x): x not in list")
 
 
-@implements("count.Tensor")
-def count_tensors(items: list[Any], element: Any) -> int:
-    """How many elements are equal."""
-    return sum(bool(item == element) for item in items)
-
-
 @implements("eq.Tensor_list")
 def equal_tensors(some: list[Any], others: list[Any]) -> bool:
     """Whether all tensors are equal, each of one element."""
     pairs = zip(some, others, strict=False)
     return len(some) == len(others) and all(bool(a == b) for a, b in pairs)
-
-
-@implements("ne.Tensor_list")
-def unequal_tensors(some: list[Any], others: list[Any]) -> bool:
-    """Whether some tensors differ."""
-    return not equal_tensors(some, others)
 
 
 @in_scope
@@ -154,10 +142,11 @@ def sort(items: list[Any], reverse: bool) -> None:
     items.sort(reverse=reverse)
 
 
-@implements("sorted.float", "sorted.Tensor", "sorted.any")
-def sorted_list(items: list[Any]) -> list[Any]:
-    """A sorted copy."""
-    return sorted(items)
+functions({
+    "count.Tensor": lambda items, element: sum(bool(item == element) for item in items),
+    "ne.Tensor_list": lambda some, others: not equal_tensors(some, others),
+    "sorted.float sorted.Tensor sorted.any": sorted,
+})  # fmt: skip
 
 
 def _extreme(word: str, better: Any) -> Any:

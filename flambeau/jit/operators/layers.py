@@ -7,7 +7,7 @@ from typing import Any
 from flambeau._ops.images.interpolate import BY_FACTORS, NEAREST, UPSAMPLE
 from flambeau._ops.table.namespace import get, ops
 from flambeau.jit.operators.forms import element_type
-from flambeau.jit.operators.registry import implements
+from flambeau.jit.operators.registry import functions, implements
 
 
 def functional() -> Any:
@@ -53,77 +53,8 @@ def embedding(weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: b
                                   sparse=sparse)  # fmt: skip
 
 
-@implements("_softmax")
-def softmax(input: Any, dim: int, half_to_float: bool) -> Any:
-    """Softmax over a dim."""
-    return ops.softmax(input, dim)
-
-
-@implements("_log_softmax")
-def log_softmax(input: Any, dim: int, half_to_float: bool) -> Any:
-    """The logarithm of softmax over a dim."""
-    return ops.log_softmax(input, dim)
-
-
-@implements("log_sigmoid")
-def log_sigmoid(input: Any) -> Any:
-    """The logarithm of sigmoid."""
-    return functional().logsigmoid(input)
-
-
-@implements("einsum")
-def einsum(equation: str, operands: list[Any], path: list[int] | None) -> Any:
-    """The sum of products that an equation says."""
-    return get("einsum")(equation, *operands)
-
-
-@implements("max_unpool3d")
-def max_unpool3d(input: Any, indices: Any, size: list[int], stride: list[int], padding: list[int]
-                 ) -> Any:  # fmt: skip
-    """Zeros of a size, with values at their places; the windows that these stem from say no more
-    than the size does.
-    """
-    return ops.max_unpool3d(input, indices, size)
-
-
-@implements("relu6_")
-def relu6_in_place(input: Any) -> Any:
-    """Values below 0 become 0, those above 6 become 6."""
-    return input.clamp_(0, 6)
-
-
-@implements("gelu_")
-def gelu_in_place(input: Any, approximate: str) -> Any:
-    """GELU, written to the input."""
-    return input.copy_(functional().gelu(input, approximate=approximate))
-
-
 COMPUTE_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
                  "donot_use_mm_for_euclid_dist")  # fmt: skip
-
-
-@implements("cdist")
-def cdist(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
-    """Programs say by a number how distances are to be computed."""
-    return ops.cdist(x1, x2, p, COMPUTE_MODES[compute_mode or 0])
-
-
-@implements("_unique")
-def unique(input: Any, sort: bool, inverse: bool) -> tuple[Any, Any]:
-    """Values that occur, and where each one went."""
-    return unique2(input, sort, inverse, False)[:2]
-
-
-@implements("rsub.Scalar")
-def subtracted_from(input: Any, other: Any, alpha: Any) -> Any:
-    """`other - alpha * input`."""
-    return other - input * alpha if alpha != 1 else other - input
-
-
-@implements("_stack")
-def stack(tensors: list[Any], dim: int) -> Any:
-    """Tensors side by side along a new dim."""
-    return ops.stack(tensors, dim)
 
 
 @implements("_unique2")
@@ -144,22 +75,33 @@ def unique_consecutive(input: Any, inverse: bool, counts: bool, dim: int | None)
     return found[0], found[1] if inverse else empty, found[2] if counts else empty
 
 
-@implements("chain_matmul")
-def chain_matmul(matrices: list[Any]) -> Any:
-    """The product of several matrices."""
-    return get("chain_matmul")(*matrices)
-
-
-@implements("tensordot")
-def tensordot(input: Any, other: Any, dims: list[int], other_dims: list[int]) -> Any:
-    """The sum of products over pairs of dims."""
-    return get("tensordot")(input, other, (dims, other_dims))
-
-
-@implements("special_softmax")
-def special_softmax(input: Any, dim: int, dtype: int | None) -> Any:
-    """Softmax over a dim."""
-    return functional().softmax(input, dim, dtype=element_type(dtype))
+functions({
+    "_softmax": lambda input, dim, half_to_float: ops.softmax(input, dim),
+    "_log_softmax": lambda input, dim, half_to_float: ops.log_softmax(input, dim),
+    "log_sigmoid": lambda input: functional().logsigmoid(input),
+    "einsum": lambda equation, operands, path: get("einsum")(equation, *operands),
+    # Windows say no more than the size does.
+    "max_unpool3d": (
+        lambda input, indices, size, stride, padding: ops.max_unpool3d(input, indices, size)
+    ),
+    "relu6_": lambda input: input.clamp_(0, 6),
+    "gelu_": (
+        lambda input, approximate: input.copy_(functional().gelu(input, approximate=approximate))
+    ),
+    "cdist": lambda x1, x2, p, compute_mode: ops.cdist(x1, x2, p, COMPUTE_MODES[compute_mode or 0]),
+    "_unique": lambda input, sort, inverse: unique2(input, sort, inverse, False)[:2],
+    "rsub.Scalar": (
+        lambda input, other, alpha: other - input * alpha if alpha != 1 else other - input
+    ),
+    "_stack": lambda tensors, dim: ops.stack(tensors, dim),  # noqa: PLW0108  (loaded when called)
+    "chain_matmul": lambda matrices: get("chain_matmul")(*matrices),
+    "tensordot": (
+        lambda input, other, dims, other_dims: get("tensordot")(input, other, (dims, other_dims))
+    ),
+    "special_softmax": (
+        lambda input, dim, dtype: functional().softmax(input, dim, dtype=element_type(dtype))
+    ),
+})  # fmt: skip
 
 
 @implements("unique_dim")
@@ -242,16 +184,14 @@ def weight_norm_interface(direction: Any, size: Any, dim: int) -> Any:
     return direction * (size / norm), norm
 
 
-@implements("frobenius_norm.dim")
-def frobenius_norm(input: Any, dim: list[int], keepdim: bool) -> Any:
-    """The root of the sum of squares."""
-    return ops.linalg.vector_norm(input, 2, dim, keepdim)
-
-
-@implements("special_logsumexp")
-def logsumexp(input: Any, dim: list[int], keepdim: bool) -> Any:
-    """The logarithm of a sum of exponentials."""
-    return ops.logsumexp(input, dim, keepdim)
+functions({
+    "frobenius_norm.dim": (
+        lambda input, dim, keepdim: ops.linalg.vector_norm(input, 2, dim, keepdim)
+    ),
+    "special_logsumexp": (
+        lambda input, dim, keepdim: ops.logsumexp(input, dim, keepdim)  # noqa: PLW0108
+    ),
+})  # fmt: skip
 
 
 @implements("arange.start_step")

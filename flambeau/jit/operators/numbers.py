@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.jit.operators.registry import SCOPE, implements, in_scope, pieces
+from flambeau.jit.operators.registry import SCOPE, functions, implements, in_scope, pieces
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 NAN, INF = math.nan, math.inf
@@ -107,12 +107,6 @@ def floordiv_float(a: float, b: float) -> float:
     return float(math.floor(quotient)) if math.isfinite(quotient) else quotient
 
 
-@implements("floordiv")
-def floordiv(a: Any, b: Any) -> Any:
-    """Of two ints an int, else a float."""
-    return floordiv_int(a, b) if _ints(a, b) else floordiv_float(a, b)
-
-
 def _ints(a: Any, b: Any) -> bool:
     return isinstance(a, int) and isinstance(b, int)
 
@@ -140,12 +134,6 @@ def remainder_float(a: float, b: float) -> float:
     return a % b if b and math.isfinite(a) else NAN
 
 
-@implements("remainder")
-def remainder(a: Any, b: Any) -> Any:
-    """Of two ints an int, else a float."""
-    return remainder_int(a, b) if _ints(a, b) else remainder_float(a, b)
-
-
 @implements("div.int", "div.float")
 def div_float(a: float, b: float) -> float:
     """The quotient; inf or nan for b = 0."""
@@ -168,12 +156,6 @@ def div(a: Any, b: Any) -> Any:
     return (
         div_complex(a, b) if isinstance(a, complex) or isinstance(b, complex) else div_float(a, b)
     )
-
-
-@implements("fmod.int", "fmod.float", "fmod.int_float", "fmod.float_int", "fmod")
-def fmod(a: float, b: float) -> float:
-    """With the sign of a; nan for b = 0."""
-    return math.fmod(a, b) if b and math.isfinite(a) else NAN
 
 
 @implements("mathremainder.int", "mathremainder.float", "mathremainder.int_float",
@@ -230,24 +212,6 @@ def power_int(a: int, b: int) -> int:
     return wrapped(pow(a, b, 2**64))
 
 
-@implements("__lshift__.int")
-def shift_left(a: int, b: int) -> int:
-    """The shift is taken modulo 64, as processors do."""
-    return wrapped(a << (b & 63))
-
-
-@implements("__rshift__.int")
-def shift_right(a: int, b: int) -> int:
-    """The shift is taken modulo 64, as processors do."""
-    return a >> (b & 63)
-
-
-@implements("round.int", "round.float", "round.Scalar")
-def round_half_even(x: float) -> float:
-    """To the nearest int, as a float; halves to even ones."""
-    return float(round(x)) if math.isfinite(x) else float(x)
-
-
 def _to_int(x: float, whole: Callable[[float], int]) -> int:
     if isinstance(x, int):
         return x
@@ -256,16 +220,23 @@ def _to_int(x: float, whole: Callable[[float], int]) -> int:
     return whole(x)
 
 
-@implements("floor.float", "floor.Scalar")
-def floor(x: float) -> int:
-    """Rounded down."""
-    return _to_int(x, math.floor)
-
-
-@implements("ceil.float", "ceil.Scalar")
-def ceil(x: float) -> int:
-    """Rounded up."""
-    return _to_int(x, math.ceil)
+functions({
+    "floordiv": lambda a, b: floordiv_int(a, b) if _ints(a, b) else floordiv_float(a, b),
+    "remainder": lambda a, b: remainder_int(a, b) if _ints(a, b) else remainder_float(a, b),
+    # With the sign of a; nan for b = 0.
+    "fmod.int fmod.float fmod.int_float fmod.float_int fmod": (
+        lambda a, b: math.fmod(a, b) if b and math.isfinite(a) else NAN
+    ),
+    # Shifts are taken modulo 64, as processors do.
+    "__lshift__.int": lambda a, b: wrapped(a << (b & 63)),
+    "__rshift__.int": lambda a, b: a >> (b & 63),
+    # To the nearest int, as a float; halves to even ones.
+    "round.int round.float round.Scalar": (
+        lambda x: float(round(x)) if math.isfinite(x) else float(x)
+    ),
+    "floor.float floor.Scalar": lambda x: _to_int(x, math.floor),
+    "ceil.float ceil.Scalar": lambda x: _to_int(x, math.ceil),
+})  # fmt: skip
 
 
 @implements("Int.float", "Int.Scalar")
@@ -314,32 +285,6 @@ def factorial(n: int) -> int:
     return wrapped(math.factorial(n)) if n < 66 else 0
 
 
-@implements("gcd.int")
-def gcd(a: int, b: int) -> int:
-    """The greatest common divisor."""
-    return wrapped(math.gcd(a, b))
-
-
-@implements(
-    "copysign.int", "copysign.float", "copysign.int_float", "copysign.float_int", "copysign"
-)
-def copysign(a: float, b: float) -> float:
-    """The size of a, the sign of b."""
-    return math.copysign(a, b)
-
-
-@implements("atan2.int", "atan2.float", "atan2.int_float", "atan2.float_int", "atan2.Scalar_Scalar")
-def atan2(a: float, b: float) -> float:
-    """The angle of the point (b, a)."""
-    return math.atan2(a, b)
-
-
-@implements("frexp")
-def frexp(x: float) -> tuple[float, int]:
-    """Mantissa and exponent."""
-    return math.frexp(x)
-
-
 @implements("ldexp")
 def ldexp(x: float, exponent: int) -> float:
     """x 2^exponent."""
@@ -349,40 +294,10 @@ def ldexp(x: float, exponent: int) -> float:
         return math.copysign(INF, x)
 
 
-@implements("modf")
-def modf(x: float) -> tuple[float, float]:
-    """Fraction and whole part."""
-    return math.modf(x)
-
-
-@implements("polar.int", "polar.float", "polar.int_float", "polar.float_int", "polar.Scalar_Scalar")
-def polar(size: float, angle: float) -> complex:
-    """The complex number of a size and an angle."""
-    return complex(size * math.cos(angle), size * math.sin(angle))
-
-
 @implements("angle.int", "angle.float", "angle.complex", "angle.Scalar")
 def angle(x: Any) -> float:
     """The phase; 0 or pi of a real number."""
     return x if x != x else cmath.phase(x)
-
-
-@implements("isnan.complex")
-def isnan_complex(x: complex) -> bool:
-    """Whether a part is nan."""
-    return cmath.isnan(x)
-
-
-@implements("isinf.complex")
-def isinf_complex(x: complex) -> bool:
-    """Whether a part is infinite."""
-    return cmath.isinf(x)
-
-
-@implements("isfinite.complex")
-def isfinite_complex(x: complex) -> bool:
-    """Whether both parts are finite."""
-    return cmath.isfinite(x)
 
 
 @implements(
@@ -393,10 +308,20 @@ def to_complex(real: float, imaginary: float) -> complex:
     return complex(real, imaginary)
 
 
-@implements("Complex.Scalar")
-def complex_of_number(x: Any) -> complex:
-    """A number as a complex one."""
-    return complex(x)
+functions({
+    "gcd.int": lambda a, b: wrapped(math.gcd(a, b)),
+    "copysign.int copysign.float copysign.int_float copysign.float_int copysign": math.copysign,
+    "atan2.int atan2.float atan2.int_float atan2.float_int atan2.Scalar_Scalar": math.atan2,
+    "frexp": math.frexp,
+    "modf": math.modf,
+    "polar.int polar.float polar.int_float polar.float_int polar.Scalar_Scalar": (
+        lambda size, angle: complex(size * math.cos(angle), size * math.sin(angle))
+    ),
+    "isnan.complex": cmath.isnan,
+    "isinf.complex": cmath.isinf,
+    "isfinite.complex": cmath.isfinite,
+    "Complex.Scalar": complex,
+})  # fmt: skip
 
 
 @implements("__range_length")

@@ -38,6 +38,12 @@ def pieces(table: dict[str, str]) -> None:
             PIECES[qualified(name)] = piece
 
 
+def functions(table: dict[str, Function]) -> None:
+    """Note functions of one expression: names, several in one text, and the function."""
+    for names, function in table.items():
+        implements(*names.split())(function)
+
+
 def in_scope(function: Function) -> Function:
     """Let pieces call a function by its name."""
     SCOPE[function.__name__] = function

@@ -10,7 +10,7 @@ from flambeau._core.generator import Generator
 from flambeau.autograd import backward, grad_mode
 from flambeau.autograd import grad as gradients
 from flambeau.jit.ir.values import dtype_number
-from flambeau.jit.operators.registry import implements, pieces
+from flambeau.jit.operators.registry import functions, implements, pieces
 
 pieces({"wait": "{0}.wait()", "is_scripting": "True", "has_torch_function": "False"})
 
@@ -74,12 +74,6 @@ def get_autocast_dtype(device_type: str) -> int:
     return dtype_number(chosen(device_type))
 
 
-@implements("prim::TimePoint")
-def time_point() -> int:
-    """Nanoseconds of a clock that never goes back."""
-    return time.monotonic_ns()
-
-
 @implements("manual_seed")
 def manual_seed(seed: int) -> None:
     """Seed the generator of the process."""
@@ -95,10 +89,10 @@ def seed_generator(generator: Generator, seed: int) -> Generator:
     return generator
 
 
-@implements("initial_seed")
-def initial_seed(generator: Generator) -> int:
-    """The seed that a generator was given."""
-    return int(generator.initial_seed())
+functions({
+    "prim::TimePoint": time.monotonic_ns,
+    "initial_seed": lambda generator: int(generator.initial_seed()),
+})  # fmt: skip
 
 
 @implements("seed")

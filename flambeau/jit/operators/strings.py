@@ -8,7 +8,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable
 
-from flambeau.jit.operators.registry import SCOPE, implements, in_scope, pieces
+from flambeau.jit.operators.registry import SCOPE, functions, implements, in_scope, pieces
 
 LETTERS, DIGITS = string.ascii_letters, string.digits
 LOWER, UPPER = string.ascii_lowercase, string.ascii_uppercase
@@ -141,16 +141,10 @@ def is_identifier(text: str) -> bool:
 # ---- letters
 
 
-@implements("capitalize")
-def capitalize(text: str) -> str:
-    """The first letter large, the others small."""
-    return text[:1].translate(TO_UPPER) + text[1:].translate(TO_LOWER)
-
-
-@implements("swapcase")
-def swapcase(text: str) -> str:
-    """Small letters large, and large ones small."""
-    return text.translate(SWAP)
+functions({
+    "capitalize": lambda text: text[:1].translate(TO_UPPER) + text[1:].translate(TO_LOWER),
+    "swapcase": lambda text: text.translate(SWAP),
+})  # fmt: skip
 
 
 @implements("title")
@@ -193,16 +187,11 @@ def _check_fill(fill: str) -> None:
         raise TypeError("The fill character must be exactly one character long")
 
 
-@implements("zfill")
-def zfill(text: str, width: int) -> str:
-    """Zeros in front, also of a sign, as in torch."""
-    return text.rjust(width, "0")
-
-
-@implements("expandtabs")
-def expandtabs(text: str, size: int) -> str:
-    """Blanks for tabs."""
-    return text.expandtabs(size)
+functions({
+    # Zeros in front, also of a sign, as in torch.
+    "zfill": lambda text, width: text.rjust(width, "0"),
+    "expandtabs": lambda text, size: text.expandtabs(size),
+})  # fmt: skip
 
 
 # ---- search. The default end, -1, is the end of the text.
@@ -215,73 +204,26 @@ def _bounds(text: str, start: int, end: int) -> tuple[int, int]:
     return start, min(end, size)
 
 
-@implements("find")
-def find(text: str, part: str, start: int, end: int) -> int:
-    """Where a part stands first, or -1."""
-    return text.find(part, *_bounds(text, start, end))
-
-
-@implements("rfind")
-def rfind(text: str, part: str, start: int, end: int) -> int:
-    """Where a part stands last, or -1."""
-    return text.rfind(part, *_bounds(text, start, end))
-
-
-@implements("index.str")
-def index(text: str, part: str, start: int, end: int) -> int:
-    """Where a part stands first."""
-    return _found(find(text, part, start, end))
-
-
-@implements("rindex")
-def rindex(text: str, part: str, start: int, end: int) -> int:
-    """Where a part stands last."""
-    return _found(rfind(text, part, start, end))
-
-
 def _found(position: int) -> int:
     if position < 0:
         raise ValueError("substring not found")
     return position
 
 
-@implements("count")
-def count(text: str, part: str, start: int, end: int) -> int:
-    """How often a part stands there, not overlapping."""
-    return text.count(part, *_bounds(text, start, end))
-
-
-@implements("startswith")
-def startswith(text: str, part: str, start: int, end: int) -> bool:
-    """Whether the piece begins so."""
-    return text.startswith(part, *_bounds(text, start, end))
-
-
-@implements("endswith")
-def endswith(text: str, part: str, start: int, end: int) -> bool:
-    """Whether the piece ends so."""
-    return text.endswith(part, *_bounds(text, start, end))
+functions({
+    "find": lambda text, part, start, end: text.find(part, *_bounds(text, start, end)),
+    "rfind": lambda text, part, start, end: text.rfind(part, *_bounds(text, start, end)),
+    "index.str": (
+        lambda text, part, start, end: _found(text.find(part, *_bounds(text, start, end)))
+    ),
+    "rindex": lambda text, part, start, end: _found(text.rfind(part, *_bounds(text, start, end))),
+    "count": lambda text, part, start, end: text.count(part, *_bounds(text, start, end)),
+    "startswith": lambda text, part, start, end: text.startswith(part, *_bounds(text, start, end)),
+    "endswith": lambda text, part, start, end: text.endswith(part, *_bounds(text, start, end)),
+})  # fmt: skip
 
 
 # ---- pieces
-
-
-@implements("strip")
-def strip(text: str, characters_: str) -> str:
-    """Without these characters at both ends."""
-    return text.strip(characters_)
-
-
-@implements("lstrip")
-def lstrip(text: str, characters_: str) -> str:
-    """Without these characters in front."""
-    return text.lstrip(characters_)
-
-
-@implements("rstrip")
-def rstrip(text: str, characters_: str) -> str:
-    """Without these characters behind."""
-    return text.rstrip(characters_)
 
 
 @implements("split.str")
@@ -336,7 +278,9 @@ def rpartition(text: str, separator: str) -> tuple[str, str, str]:
     return text.rpartition(separator)
 
 
-@implements("replace")
-def replace(text: str, old: str, new: str, most: int) -> str:
-    """Another part for a part, at most so often."""
-    return text.replace(old, new, most)
+functions({
+    "strip": lambda text, characters_: text.strip(characters_),
+    "lstrip": lambda text, characters_: text.lstrip(characters_),
+    "rstrip": lambda text, characters_: text.rstrip(characters_),
+    "replace": lambda text, old, new, most: text.replace(old, new, most),
+})  # fmt: skip

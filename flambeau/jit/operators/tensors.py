@@ -13,7 +13,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.jit.ir.values import LAYOUTS, dtype_number, enumeration_number
 from flambeau.jit.operators.forms import element_type, layout_of, memory_format_of
-from flambeau.jit.operators.registry import SCOPE, implements, in_scope, pieces
+from flambeau.jit.operators.registry import SCOPE, functions, implements, in_scope, pieces
 
 SCOPE.update(dtype_number=dtype_number)
 
@@ -72,30 +72,6 @@ def _implicit(tensor: Any, integral: bool) -> Any:
     return tensor.item()
 
 
-@implements("IntImplicit")
-def int_implicit(tensor: Tensor) -> int:
-    """A tensor of one int, where an int is wanted."""
-    return int(_implicit(tensor, True))
-
-
-@implements("FloatImplicit")
-def float_implicit(tensor: Tensor) -> float:
-    """A tensor of one number, where a float is wanted."""
-    return float(_implicit(tensor, False))
-
-
-@implements("ComplexImplicit")
-def complex_implicit(tensor: Tensor) -> complex:
-    """A tensor of one number, where a complex one is wanted."""
-    return complex(_implicit(tensor, False))
-
-
-@implements("ScalarImplicit")
-def scalar_implicit(tensor: Tensor) -> Any:
-    """A tensor of one number, where a number is wanted."""
-    return _implicit(tensor, False)
-
-
 @implements("Int.Tensor")
 def int_of(tensor: Any) -> int:
     """The number of a tensor that has one, rounded towards zero."""
@@ -104,10 +80,13 @@ def int_of(tensor: Any) -> int:
     return to_int(tensor.item())
 
 
-@implements("Float.Tensor")
-def float_of(tensor: Any) -> float:
-    """The number of a tensor that has one."""
-    return float(tensor.item())
+functions({
+    "IntImplicit": lambda tensor: int(_implicit(tensor, True)),
+    "FloatImplicit": lambda tensor: float(_implicit(tensor, False)),
+    "ComplexImplicit": lambda tensor: complex(_implicit(tensor, False)),
+    "ScalarImplicit": lambda tensor: _implicit(tensor, False),
+    "Float.Tensor": lambda tensor: float(tensor.item()),
+})  # fmt: skip
 
 
 @implements(
@@ -207,53 +186,6 @@ def _to(tensor: Any, place: Any, dtype: int | None, copy: bool, format: int | No
     return tensor.to(**given)
 
 
-@implements("to.device")
-def to_device(tensor: Any, place: Any, dtype: int, non_blocking: bool, copy: bool,
-              memory_format: int | None) -> Any:  # fmt: skip
-    """On another device, in another type."""
-    return _to(tensor, place, dtype, copy, memory_format)
-
-
-@implements("to.dtype")
-def to_dtype(tensor: Any, dtype: int, non_blocking: bool, copy: bool,
-             memory_format: int | None) -> Any:  # fmt: skip
-    """In another type."""
-    return _to(tensor, None, dtype, copy, memory_format)
-
-
-@implements("to.other")
-def to_other(tensor: Any, other: Any, non_blocking: bool, copy: bool,
-             memory_format: int | None) -> Any:  # fmt: skip
-    """As another tensor is."""
-    return _to(tensor, other.device, dtype_number(other.dtype), copy, memory_format)
-
-
-@implements("to.dtype_layout")
-def to_layout(tensor: Any, dtype: int | None, layout: int | None, place: Any, pin_memory: Any,
-              non_blocking: bool, copy: bool, memory_format: int | None) -> Any:  # fmt: skip
-    """In another type, on another device."""
-    return _to(tensor, place, dtype, copy, memory_format)
-
-
-@implements("to.prim_Device")
-def to_prim_device(tensor: Any, place: Any, dtype: int | None, non_blocking: bool,
-                   copy: bool) -> Any:  # fmt: skip
-    """On another device, in another type."""
-    return _to(tensor, place, dtype, copy)
-
-
-@implements("to.prim_dtype")
-def to_prim_dtype(tensor: Any, dtype: int | None, non_blocking: bool, copy: bool) -> Any:
-    """In another type."""
-    return _to(tensor, None, dtype, copy)
-
-
-@implements("to.prim_other")
-def to_prim_other(tensor: Any, non_blocking: bool, copy: bool) -> Any:
-    """As it is."""
-    return _to(tensor, None, None, copy)
-
-
 for name, element in {
     "Byte": dt.uint8, "Char": dt.int8, "Double": dt.float64, "Float": dt.float32,
     "Half": dt.float16, "Int": dt.int32, "Long": dt.int64, "Short": dt.int16,
@@ -276,24 +208,6 @@ def is_contiguous(tensor: Any, memory_format: int = 0) -> bool:
 implements("is_contiguous.memory_format")(is_contiguous)
 
 
-@implements("is_pinned")
-def is_pinned(tensor: Any, place: Any = None) -> bool:
-    """Memory here is never pinned."""
-    return False
-
-
-@implements("cpu")
-def cpu(tensor: Any) -> Any:
-    """In the computer's memory."""
-    return tensor.cpu()
-
-
-@implements("cuda")
-def cuda(tensor: Any) -> Any:
-    """On the GPU."""
-    return tensor.cuda()
-
-
 @implements("copy_.Tensor", "copy_.int", "copy_.float")
 def copy_number(tensor: Any, other: Any) -> Any:
     """Write another tensor or number."""
@@ -306,16 +220,33 @@ def set_data(tensor: Any, new: Any) -> None:
     tensor.data = new
 
 
-@implements("device")
-def device_of(text: str) -> device:
-    """A device of a text."""
-    return device(text)
-
-
-@implements("device.with_index")
-def device_with_index(kind: str, index: int) -> device:
-    """A device of its type and number."""
-    return device(kind, index)
+functions({
+    "to.device": (
+        lambda tensor, place, dtype, non_blocking, copy, format: _to(
+            tensor, place, dtype, copy, format)
+    ),
+    "to.dtype": (
+        lambda tensor, dtype, non_blocking, copy, format: _to(tensor, None, dtype, copy, format)
+    ),
+    "to.other": (
+        lambda tensor, other, non_blocking, copy, format: _to(
+            tensor, other.device, dtype_number(other.dtype), copy, format)
+    ),
+    "to.dtype_layout": (
+        lambda tensor, dtype, layout, place, pin_memory, non_blocking, copy, format: _to(
+            tensor, place, dtype, copy, format)
+    ),
+    "to.prim_Device": (
+        lambda tensor, place, dtype, non_blocking, copy: _to(tensor, place, dtype, copy)
+    ),
+    "to.prim_dtype": lambda tensor, dtype, non_blocking, copy: _to(tensor, None, dtype, copy),
+    "to.prim_other": lambda tensor, non_blocking, copy: _to(tensor, None, None, copy),
+    # Memory here is never pinned.
+    "is_pinned": lambda tensor, place=None: False,
+    "cpu": lambda tensor: tensor.cpu(),
+    "cuda": lambda tensor: tensor.cuda(),
+    "device device.with_index": device,
+})  # fmt: skip
 
 
 # ---- types
@@ -327,17 +258,12 @@ def promote_types(one: int, other: int) -> int:
     return dtype_number(promotion.promote_types(element_type(one), element_type(other)))
 
 
-@implements("can_cast")
-def can_cast(one: int, other: int) -> bool:
-    """Whether a type may become another one in a write."""
-    return bool(get("can_cast")(element_type(one), element_type(other)))
-
-
-@implements("result_type.Tensor", "result_type.Scalar", "result_type.Scalar_Tensor",
-            "result_type.Scalar_Scalar")  # fmt: skip
-def result_type(one: Any, other: Any) -> int:
-    """The type that arithmetic of both gives."""
-    return dtype_number(get("result_type")(one, other))
+functions({
+    "can_cast": lambda one, other: bool(get("can_cast")(element_type(one), element_type(other))),
+    "result_type.Tensor result_type.Scalar result_type.Scalar_Tensor result_type.Scalar_Scalar": (
+        lambda one, other: dtype_number(get("result_type")(one, other))
+    ),
+})  # fmt: skip
 
 
 # ---- indexing
@@ -351,18 +277,6 @@ def index(tensor: Any, indices: list[Any]) -> Any:
 
 def _too_many(tensor: Any, indices: list[Any]) -> Any:
     raise IndexError(f"too many indices for tensor of dimension {tensor.ndim} (got {len(indices)})")
-
-
-@implements("_infer_size", "broadcast_shapes")
-def infer_size(some: list[int], others: list[int]) -> list[int]:
-    """The shape that two shapes broadcast to."""
-    return list(get("broadcast_shapes")(some, others))
-
-
-@implements("_size_if_not_equal")
-def size_if_not_equal(some: list[int], others: list[int]) -> list[int] | None:
-    """The first shape, if the shapes differ."""
-    return None if some == others else some
 
 
 def tolist(tensor: Any, dim: int, kind: str) -> Any:
@@ -396,13 +310,13 @@ def _quietly(function: Any, *args: Any) -> Any:
 __all__ = ["enumeration_number", "layout_of", "tolist"]
 
 
-@implements("lift_fresh")
-def lift_fresh(self: Any) -> Any:
-    """A tensor that was just made of data, as it is."""
-    return self
-
-
-@implements("lift_fresh_copy")
-def lift_fresh_copy(self: Any) -> Any:
-    """A copy of a constant, which a graph makes anew in each call."""
-    return self.clone()
+functions({
+    "_infer_size broadcast_shapes": (
+        lambda some, others: list(get("broadcast_shapes")(some, others))
+    ),
+    "_size_if_not_equal": lambda some, others: None if some == others else some,
+    # A tensor that was just made of data, as it is.
+    "lift_fresh": lambda self: self,
+    # A copy of a constant, which a graph makes anew in each call.
+    "lift_fresh_copy": lambda self: self.clone(),
+})  # fmt: skip

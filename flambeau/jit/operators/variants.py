@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._ops.table.lookup import get
-from flambeau.jit.operators.registry import implements
+from flambeau.jit.operators.registry import functions, implements
 
 
 @implements("stft")
@@ -19,19 +19,11 @@ def stft(input: Any, n_fft: int, hop_length: int | None, win_length: int | None,
     )  # fmt: skip
 
 
-@implements("random_.to")
-def random_below(self: Any, to: int, generator: Any) -> Any:
-    """Integers from 0 up to a bound."""
-    return self.random_(to, generator=generator)
-
-
-@implements("random_.from")
-def random_between(self: Any, start: int, to: int | None, generator: Any) -> Any:
-    """Integers between two bounds; without an upper one, as large as the type allows."""
-    return self.random_(start, to, generator=generator)
-
-
-@implements("repeat_interleave.Tensor")
-def repeat_places(repeats: Any, output_size: int | None) -> Any:
-    """Position 0 so many times, then position 1, ..."""
-    return get("repeat_interleave")(repeats, output_size=output_size)
+functions({
+    "random_.to": lambda self, to, generator: self.random_(to, generator=generator),
+    # Integers between two bounds; without an upper one, as large as the type allows.
+    "random_.from": lambda self, start, to, generator: self.random_(start, to, generator=generator),
+    "repeat_interleave.Tensor": (
+        lambda repeats, output_size: get("repeat_interleave")(repeats, output_size=output_size)
+    ),
+})  # fmt: skip
