@@ -16,7 +16,7 @@ from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import InAten, composite, kernel, pointwise
+from flambeau._ops.table.op import InAten, composite, functional, kernel, pointwise
 from flambeau._ops.table.outputs import FOUND
 from flambeau._ops.table.scalars import real
 from flambeau._tensor.examples import numbers_under
@@ -481,7 +481,7 @@ def logsigmoid(self: Any) -> Any:
     return E.minimum(self, 0) - E.log1p(E.exp(-abs(self)))
 
 
-@composite("softsign(Tensor self) -> Tensor", namespace="nn.functional")
+@functional()
 def softsign(input: Tensor) -> Any:
     """`x / (1 + |x|)`.
 
@@ -494,7 +494,7 @@ def softsign(input: Tensor) -> Any:
     return input / (input.abs() + 1)  # type: ignore[attr-defined]
 
 
-@composite("tanhshrink(Tensor self) -> Tensor", namespace="nn.functional")
+@functional()
 def tanhshrink(input: Tensor) -> Any:
     """`x - tanh(x)`.
 

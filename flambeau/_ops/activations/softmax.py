@@ -10,11 +10,12 @@ import numpy as np
 
 from flambeau._compiler.expr import absolute, exp, log, where
 from flambeau._compiler.fuse import amax, total
+from flambeau._core import dtype as dt
 from flambeau._core import layout
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.reductions.sums import restore_dims
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import InAten, alias, composite
+from flambeau._ops.table.op import InAten, alias, composite, functional
 from flambeau._ops.table.outputs import EXACT
 from flambeau._ops.table.rows import rows
 
@@ -200,12 +201,9 @@ def softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-@composite(
-    "softmax(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_softmax(
-    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: dt.dtype | None = None
 ) -> Any:
     """`torch.softmax`; without `dim` the dim is guessed, which is deprecated.
 
@@ -219,12 +217,9 @@ def functional_softmax(
     return ops.softmax(input, dim, dtype)
 
 
-@composite(
-    "log_softmax(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_log_softmax(
-    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: dt.dtype | None = None
 ) -> Any:
     """`torch.log_softmax`; without `dim` the dim is guessed, which is deprecated.
 
@@ -237,11 +232,10 @@ def functional_log_softmax(
     return ops.log_softmax(input, dim, dtype)
 
 
-@composite(
-    "softmin(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
-    namespace="nn.functional",
-)
-def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+@functional()
+def softmin(
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: dt.dtype | None = None
+) -> Any:
     """The softmax of `-input`.
 
     The shape stays.
@@ -273,13 +267,7 @@ def special_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     return ops.log_softmax(input, dim, dtype)
 
 
-@composite(
-    "gumbel_softmax(Tensor logits, float tau=1, bool hard=False, float eps=1e-10,"
-    " int dim=-1) -> Tensor",
-    undetermined=True,
-    method=False,
-    namespace="nn.functional",
-)
+@functional(undetermined=True)
 def gumbel_softmax(
     logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Any:

@@ -12,7 +12,7 @@ from flambeau._ops.images import numpy_grid as kernels
 from flambeau._ops.images.grid_curves import curves
 from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, functional, kernel
 
 Array = np.ndarray
 OPTIONS = "int interpolation_mode, int padding_mode, bool align_corners"
@@ -115,8 +115,7 @@ def _default_corners(align_corners: bool | None) -> bool:
     return align_corners is not None and align_corners
 
 
-@composite("grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', "
-           "bool? align_corners=None) -> Tensor", namespace="nn.functional")  # fmt: skip
+@functional()
 def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Any:  # fmt: skip
     """Read `(N, C, *spatial)` at positions from -1 to 1 given in `grid` `(N, *output, rank)`.

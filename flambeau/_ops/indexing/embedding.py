@@ -16,7 +16,7 @@ from flambeau._ops.indexing.positions import in_range
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._tensor.bits import writes
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
@@ -208,12 +208,7 @@ def _wrapped_padding(padding_idx: int | None, rows: int) -> int:
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
-@composite(
-    "embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None,"
-    " float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def functional_embedding(
     input: Any,
     weight: Any,
@@ -499,14 +494,7 @@ def _check_bag_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, weighted:
     return 0 if mode == "sum" else 1 if mode == "mean" else 2
 
 
-@composite(
-    "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None,"
-    " float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False,"
-    " Tensor? per_sample_weights=None, bool include_last_offset=False,"
-    " int? padding_idx=None) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def functional_embedding_bag(
     input: Any,
     weight: Any,

@@ -30,7 +30,7 @@ from flambeau._ops.losses.elementwise import (
 )
 from flambeau._ops.rows.losses import LOGIT, PROBABILITY
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._ops.table.outputs import check_cast, check_inplace_shape
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.table.scalars import checked_number
@@ -152,11 +152,7 @@ def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, tar
     return scaled_gradient(slope, grad_output, reduction, result, self)
 
 
-@composite(
-    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None,"
-    " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_binary_cross_entropy(
     input: Any,
     target: Any,
@@ -322,13 +318,8 @@ def logits_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarra
     return scaled_gradient(np.asarray(slope), grad_output, reduction, result, self)
 
 
-@composite(
-    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None,"
-    " bool? size_average=None, bool? reduce=None, str reduction='mean',"
-    " Tensor? pos_weight=None) -> Tensor",
-    namespace="nn.functional",
-)
-def functional_logits(
+@functional()
+def functional_binary_cross_entropy_with_logits(
     input: Any,
     target: Any,
     weight: Any = None,
@@ -390,11 +381,7 @@ def _check_soft_margin(self: np.ndarray, target: np.ndarray) -> None:
     check_cast(result if result.kind in FLOATS else np.dtype(np.float32), self.dtype)
 
 
-@composite(
-    "soft_margin_loss(Tensor self, Tensor target, bool? size_average=None,"
-    " bool? reduce=None, str reduction='mean') -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_soft_margin_loss(
     input: Any,
     target: Any,
@@ -448,11 +435,7 @@ def kl_div(input: Any, target: Any, reduction: int = NONE, *, log_target: bool =
     return reduced(values, reduction)
 
 
-@composite(
-    "kl_div(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
-    " str reduction='mean', bool log_target=False) -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_kl_div(
     input: Any,
     target: Any,
@@ -511,13 +494,7 @@ def poisson_nll_loss(
     return reduced(values, reduction)
 
 
-@composite(
-    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False,"
-    " bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean')"
-    " -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def functional_poisson_nll_loss(
     input: Any,
     target: Any,
@@ -564,12 +541,7 @@ def _variance(input: Any, var: Any) -> Any:
     return var
 
 
-@composite(
-    "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False,"
-    " float eps=1e-06, str reduction='mean') -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def gaussian_nll_loss(
     input: Any,
     target: Any,
@@ -627,11 +599,7 @@ def hinge_embedding_loss(
     return reduced(far + near, reduction)
 
 
-@composite(
-    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0,"
-    " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_hinge_embedding_loss(
     input: Any,
     target: Any,

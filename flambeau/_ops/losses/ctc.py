@@ -15,7 +15,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.launching.precision import refuse
 from flambeau._ops.losses.elementwise import MEAN, NONE, SUM, reduction_code
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 NEVER = -np.inf
@@ -279,13 +279,7 @@ def ctc_loss(
     return losses.squeeze(0) if unbatched else losses
 
 
-@composite(
-    "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths,"
-    " int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor",
-    batch="examples",
-    method=False,
-    namespace="nn.functional",
-)
+@functional(batch="examples")
 def functional_ctc_loss(
     log_probs: Any,
     targets: Any,

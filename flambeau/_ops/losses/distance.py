@@ -16,7 +16,7 @@ from flambeau._ops.reductions.norms import vector_norm
 from flambeau._ops.reductions.sums import sum
 from flambeau._ops.scans.cumulative import is_recorded
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._ops.table.pointwise import broadcast_shape, common_dtype
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.examples import numbers_under
@@ -308,12 +308,7 @@ def margin_ranking_loss(
     return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
-@composite(
-    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0,"
-    " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
-    method=False,
-    namespace="nn.functional",
-)
+@functional()
 def functional_margin_ranking_loss(
     input1: Any,
     input2: Any,
@@ -383,12 +378,7 @@ def cosine_embedding_loss(
     return reduced(near + far, reduction)
 
 
-@composite(
-    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0,"
-    " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
-    method=False,
-    namespace="nn.functional",
-)
+@functional()
 def functional_cosine_embedding_loss(
     input1: Any,
     input2: Any,
@@ -459,13 +449,7 @@ def triplet_margin_loss(
     return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
 
 
-@composite(
-    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0,"
-    " float p=2, float eps=1e-06, bool swap=False, bool? size_average=None,"
-    " bool? reduce=None, str reduction='mean') -> Tensor",
-    method=False,
-    namespace="nn.functional",
-)
+@functional()
 def functional_triplet_margin_loss(
     anchor: Any,
     positive: Any,

@@ -21,7 +21,7 @@ from flambeau._ops.reductions.sums import fused
 from flambeau._ops.rows.losses import HUBER, SMOOTH, SQUARED, Difference
 from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._ops.table.outputs import check_cast
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._runtime import choice
@@ -264,11 +264,7 @@ def _weighted(values: Any, weight: Any, reduction: str, input: Any) -> Any:
     raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
 
 
-@composite(
-    "mse_loss(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
-    " str reduction='mean', Tensor? weight=None) -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_mse_loss(
     input: Any,
     target: Any,
@@ -371,11 +367,7 @@ kernel("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, 
        " float beta) -> Tensor", method=False, function=False)(SMOOTH_L1_LOSS.backward)  # fmt: skip
 
 
-@composite(
-    "smooth_l1_loss(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
-    " str reduction='mean', float beta=1.0) -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_smooth_l1_loss(
     input: Any,
     target: Any,
@@ -409,11 +401,7 @@ def _check_delta(delta: Any) -> None:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
 
 
-@composite(
-    "huber_loss(Tensor self, Tensor target, str reduction='mean', float delta=1.0,"
-    " Tensor? weight=None) -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
@@ -447,11 +435,7 @@ def l1_loss(input: Any, target: Any, reduction: int = NONE) -> Any:
     return reduced((input - target).abs(), reduction)
 
 
-@composite(
-    "l1_loss(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
-    " str reduction='mean', Tensor? weight=None) -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_l1_loss(
     input: Any,
     target: Any,

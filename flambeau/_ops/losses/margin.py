@@ -22,7 +22,7 @@ from flambeau._ops.losses.elementwise import (
     reduction_of,
 )
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import on_device_of, wrap
 
@@ -115,12 +115,7 @@ def _check_multi_margin(self: np.ndarray, target: np.ndarray, p: Any, weight: An
         raise refuse("multi_margin_loss", self.dtype)
 
 
-@composite(
-    "multi_margin_loss(Tensor self, Tensor target, int p=1, float margin=1.0,"
-    " Tensor? weight=None, bool? size_average=None, bool? reduce=None,"
-    " str reduction='mean') -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_multi_margin_loss(
     input: Any,
     target: Any,
@@ -203,11 +198,7 @@ def multilabel_margin_loss(self: np.ndarray, target: np.ndarray, reduction: int)
     return reduce_array(np.asarray(losses), reduction, self.dtype)
 
 
-@composite(
-    "multilabel_margin_loss(Tensor self, Tensor target, bool? size_average=None,"
-    " bool? reduce=None, str reduction='mean') -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def functional_multilabel_margin_loss(
     input: Any,
     target: Any,
@@ -226,11 +217,7 @@ def functional_multilabel_margin_loss(
     return ops.multilabel_margin_loss(input, target, code)
 
 
-@composite(
-    "multilabel_soft_margin_loss(Tensor self, Tensor target, Tensor? weight=None,"
-    " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
-    namespace="nn.functional",
-)
+@functional()
 def multilabel_soft_margin_loss(
     input: Any,
     target: Any,

@@ -19,8 +19,9 @@ from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._ops.table.pointwise import wants_grad
+from flambeau._tensor.tensor import Tensor
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 DOT_LIMIT = 1 << 13
@@ -467,17 +468,11 @@ def _check_batch_norm(input: Any, running_mean: Any | None, running_var: Any | N
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
 
 
-@composite(
-    "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var,"
-    " Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1,"
-    " float eps=1e-05) -> Tensor",
-    method=False,
-    namespace="nn.functional",
-)
+@functional()
 def functional_batch_norm(
     input: Any,
-    running_mean: Any,
-    running_var: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     weight: Any = None,
     bias: Any = None,
     training: bool = False,
@@ -552,13 +547,7 @@ def instance_norm(
     return result.view(input.shape)
 
 
-@composite(
-    "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None,"
-    " Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1,"
-    " float eps=1e-05) -> Tensor",
-    method=False,
-    namespace="nn.functional",
-)
+@functional()
 def functional_instance_norm(
     input: Any,
     running_mean: Any = None,

@@ -16,7 +16,7 @@ from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._ops.table.pointwise import wants_grad
 from flambeau._tensor.examples import numbers_under
 
@@ -446,12 +446,7 @@ def group_norm(
     return ops.native_group_norm(rows, weight, bias, batch, channels, spatial, num_groups, eps)[0]
 
 
-@composite(
-    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None,"
-    " float eps=1e-05) -> Tensor",
-    method=False,
-    namespace="nn.functional",
-)
+@functional()
 def functional_group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
@@ -480,12 +475,7 @@ def functional_group_norm(
 # ---- others
 
 
-@composite(
-    "local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75,"
-    " float k=1.0) -> Tensor",
-    method=False,
-    namespace="nn.functional",
-)
+@functional()
 def local_response_norm(
     input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Any:
@@ -512,12 +502,8 @@ def local_response_norm(
     return input / mean.mul(alpha).add(k).pow(beta)
 
 
-@composite(
-    "normalize(Tensor input, float p=2.0, int dim=1, float eps=1e-12, Tensor? out=None) -> Tensor",
-    method=False,
-    namespace="nn.functional",
-)
-def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+@functional()
+def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """`input / max(norm(input, p, dim), eps)`.
 
     >>> import flambeau as torch

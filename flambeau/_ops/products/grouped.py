@@ -7,7 +7,7 @@ from typing import Any
 from flambeau._core import dtype as dt
 from flambeau._ops.products.errors import c_name, scalar_name
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite
+from flambeau._ops.table.op import composite, functional
 
 SINGLES = (dt.float32, dt.bfloat16, dt.float16)
 
@@ -58,7 +58,7 @@ def _sizes(offs: Any, length: int, groups: int | None) -> list[int]:
     method=False,
 )
 def _grouped_mm(
-    self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None
+    self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: dt.dtype | None = None
 ) -> Any:
     """One matrix product per group, as `torch.nn.functional.grouped_mm` describes them.
 
@@ -82,14 +82,9 @@ def _grouped_mm(
     return ops.cat([*done, ops.new_zeros(mat2, (self.size(1), rest.size(1)))], 1)
 
 
-@composite(
-    "grouped_mm(Tensor mat_a, Tensor mat_b, *, Tensor? offs=None, Tensor? bias=None,"
-    " ScalarType? out_dtype=None) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def grouped_mm(
-    mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None
+    mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: dt.dtype | None = None
 ) -> Any:
     """One matrix product per group; `offs` (int32) holds where groups end in a matrix of 2 dims.
 

@@ -14,7 +14,7 @@ from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.binder import explained
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import Op, composite, kernel, pointwise
+from flambeau._ops.table.op import Op, composite, functional, kernel, pointwise
 from flambeau._tensor.tensor import Tensor
 
 SELU_ALPHA = 1.7580993408473766
@@ -102,11 +102,7 @@ def _check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-@composite(
-    "dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def functional_dropout(
     input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Any:
@@ -125,11 +121,7 @@ def functional_dropout(
         raise explained(functional_dropout, (input, p, training, inplace), error) from None
 
 
-@composite(
-    "alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def functional_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:
@@ -147,12 +139,7 @@ def functional_alpha_dropout(
     return alpha_dropout.body(input, p, training)
 
 
-@composite(
-    "feature_alpha_dropout(Tensor input, float p=0.5, bool training=False,"
-    " bool inplace=False) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def functional_feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:
@@ -181,11 +168,7 @@ def _drop_channels(input: Any, p: float, training: bool, inplace: bool, batched:
     return feature_dropout.body(input.unsqueeze(0), p, training).squeeze(0)
 
 
-@composite(
-    "dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zero whole channels of [N, C, L] or [C, L] with probability `p`.
 
@@ -215,11 +198,7 @@ def _warn_rank(name: str, ndim: int, spatial: int) -> None:
     )
 
 
-@composite(
-    "dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zero whole channels of [N, C, H, W] (or [N, C, L]) with probability `p`.
 
@@ -245,11 +224,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return feature_dropout.body(input, p, training)
 
 
-@composite(
-    "dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
+@functional()
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zero whole channels of [N, C, D, H, W] or [C, D, H, W] with probability `p`.
 

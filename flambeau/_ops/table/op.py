@@ -32,7 +32,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from flambeau._ops.table import loading
-from flambeau._ops.table.schema import Schema, parse
+from flambeau._ops.table.schema import Schema, parse, schema_of
 
 Body = Callable[..., Any]
 Backward = dict[Any, Callable[..., Any]]
@@ -414,3 +414,15 @@ kernel = _kind("kernel")
 view = _kind("view")
 factory = _kind("factory", method=False)
 composite = _kind("composite")
+
+
+def functional(**options: Any) -> Callable[[Body], Op]:
+    """A composite of `nn.functional` whose schema is the signature of its body: what is annotated
+    with `Any` is a tensor. Where a row has the name already, the body's begins with `functional_`.
+    """
+
+    def add(body: Body) -> Op:
+        schema = schema_of(body, body.__name__.removeprefix("functional_"))
+        return composite(schema, namespace="nn.functional", method=False, **options)(body)
+
+    return add

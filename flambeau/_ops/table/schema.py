@@ -137,3 +137,33 @@ def _parse_returns(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         names.append(name)
         types.append(kind)
     return tuple(names), tuple(types)
+
+
+# ---- from signatures
+
+ANNOTATIONS = {"Any": "Tensor", "Tensor": "Tensor", "dt.dtype": "ScalarType",
+               **{name: name for name in ("bool", "float", "int", "str")}}  # fmt: skip
+"""What annotations of programs stand for."""
+
+
+def schema_of(function: Any, name: str) -> str:
+    """The schema that the signature of a function states, which gives one tensor; KeyError for
+    annotations that no schema has."""
+    code = function.__code__
+    count = code.co_argcount
+    names = code.co_varnames[: count + code.co_kwonlyargcount]
+    by_position = function.__defaults__ or ()
+    known = dict(zip(names[count - len(by_position) : count], by_position, strict=True))
+    known.update(function.__kwdefaults__ or {})
+    parts = [_stated(each, function.__annotations__[each], known) for each in names]
+    if code.co_kwonlyargcount:
+        parts.insert(count, "*")
+    return f"{name}({', '.join(parts)}) -> Tensor"
+
+
+def _stated(name: str, annotation: str, known: dict[str, Any]) -> str:
+    """One parameter with its default; a tensor that is None by default may be None."""
+    alone = annotation.removesuffix(" | None")
+    may_be_none = alone != annotation or (alone == "Any" and name in known and known[name] is None)
+    default = f"={known[name]!r}" if name in known else ""
+    return f"{ANNOTATIONS[alone]}{'?' if may_be_none else ''} {name}{default}"
