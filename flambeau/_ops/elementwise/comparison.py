@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flambeau._compiler import expr as E
 from flambeau._ops.elementwise.arithmetic import zero_like
-from flambeau._ops.table.op import alias, pointwise
+from flambeau._ops.table.op import Body, Op, alias, pointwise
 from flambeau._ops.table.outputs import FOUND
 
 FLAT = {"self": zero_like, "other": zero_like}
 """Formulas of comparisons that are written in place: they give numbers then."""
 
 
-@pointwise(
-    "eq.Tensor(Tensor self, Tensor other) -> Tensor",
-    fused=True,
-    complex_half=True,
-    promote="bool",
-    backward_inplace=FLAT,
-    node_inplace="EqBackward1",
-    number_nodes={"other": "EqBackward0"},
-)
+def comparison(name: str, **options: Any) -> Callable[[Body], Op]:
+    """A row of two operands whose result is a bool."""
+    title = name.capitalize()
+    return pointwise(
+        f"{name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        fused=True,
+        promote="bool",
+        backward_inplace=FLAT,
+        node_inplace=f"{title}Backward1",
+        number_nodes={"other": f"{title}Backward0"},
+        **options,
+    )
+
+
+def order(name: str) -> Callable[[Body], Op]:
+    """A comparison that complex numbers have not."""
+    return comparison(name, label=f"{name}_cpu", dtypes="bool int float")
+
+
+def of_bits(name: str, dtypes: str, kernel: str, **options: Any) -> Callable[[Body], Op]:
+    """A row of two operands, one of which may be a number, by their bits."""
+    return pointwise(
+        f"{name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        numbers="both",
+        dtypes=dtypes,
+        label=f"{kernel}_cpu",
+        **options,
+    )
+
+
+def of_tensors(name: str, **options: Any) -> Callable[[Body], Op]:
+    """A row of two tensors."""
+    return pointwise(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        numbers="none",
+        label=f"{name}_cpu",
+        **options,
+    )
+
+
+@comparison("eq", complex_half=True)
 def eq(self: Any, other: Any) -> Any:
     """Whether elements are equal.
 
@@ -32,15 +65,7 @@ def eq(self: Any, other: Any) -> Any:
     return self == other
 
 
-@pointwise(
-    "ne.Tensor(Tensor self, Tensor other) -> Tensor",
-    fused=True,
-    complex_half=True,
-    promote="bool",
-    backward_inplace=FLAT,
-    node_inplace="NeBackward1",
-    number_nodes={"other": "NeBackward0"},
-)
+@comparison("ne", complex_half=True)
 def ne(self: Any, other: Any) -> Any:
     """Whether elements differ.
 
@@ -51,16 +76,7 @@ def ne(self: Any, other: Any) -> Any:
     return self != other
 
 
-@pointwise(
-    "lt.Tensor(Tensor self, Tensor other) -> Tensor",
-    fused=True,
-    promote="bool",
-    label="lt_cpu",
-    dtypes="bool int float",
-    backward_inplace=FLAT,
-    node_inplace="LtBackward1",
-    number_nodes={"other": "LtBackward0"},
-)
+@order("lt")
 def lt(self: Any, other: Any) -> Any:
     """Whether elements are less.
 
@@ -71,16 +87,7 @@ def lt(self: Any, other: Any) -> Any:
     return self < other
 
 
-@pointwise(
-    "le.Tensor(Tensor self, Tensor other) -> Tensor",
-    fused=True,
-    promote="bool",
-    label="le_cpu",
-    dtypes="bool int float",
-    backward_inplace=FLAT,
-    node_inplace="LeBackward1",
-    number_nodes={"other": "LeBackward0"},
-)
+@order("le")
 def le(self: Any, other: Any) -> Any:
     """Whether elements are less or equal.
 
@@ -91,16 +98,7 @@ def le(self: Any, other: Any) -> Any:
     return self <= other
 
 
-@pointwise(
-    "gt.Tensor(Tensor self, Tensor other) -> Tensor",
-    fused=True,
-    promote="bool",
-    label="gt_cpu",
-    dtypes="bool int float",
-    backward_inplace=FLAT,
-    node_inplace="GtBackward1",
-    number_nodes={"other": "GtBackward0"},
-)
+@order("gt")
 def gt(self: Any, other: Any) -> Any:
     """Whether elements are greater.
 
@@ -111,16 +109,7 @@ def gt(self: Any, other: Any) -> Any:
     return self > other
 
 
-@pointwise(
-    "ge.Tensor(Tensor self, Tensor other) -> Tensor",
-    fused=True,
-    promote="bool",
-    label="ge_cpu",
-    dtypes="bool int float",
-    backward_inplace=FLAT,
-    node_inplace="GeBackward1",
-    number_nodes={"other": "GeBackward0"},
-)
+@order("ge")
 def ge(self: Any, other: Any) -> Any:
     """Whether elements are greater or equal.
 
@@ -131,13 +120,7 @@ def ge(self: Any, other: Any) -> Any:
     return self >= other
 
 
-@pointwise(
-    "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
-    regular=True,
-    numbers="both",
-    dtypes="bool int",
-    label="bitwise_and_cpu",
-)
+@of_bits("bitwise_and", "bool int", "bitwise_and", regular=True)
 def bitwise_and(self: Any, other: Any) -> Any:
     """Bits set in both; for bools, `and`.
 
@@ -148,13 +131,7 @@ def bitwise_and(self: Any, other: Any) -> Any:
     return self & other
 
 
-@pointwise(
-    "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
-    regular=True,
-    numbers="both",
-    dtypes="bool int",
-    label="bitwise_or_cpu",
-)
+@of_bits("bitwise_or", "bool int", "bitwise_or", regular=True)
 def bitwise_or(self: Any, other: Any) -> Any:
     """Bits set in either; for bools, `or`.
 
@@ -165,12 +142,7 @@ def bitwise_or(self: Any, other: Any) -> Any:
     return self | other
 
 
-@pointwise(
-    "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
-    numbers="both",
-    dtypes="bool int",
-    label="bitwise_xor_cpu",
-)
+@of_bits("bitwise_xor", "bool int", "bitwise_xor")
 def bitwise_xor(self: Any, other: Any) -> Any:
     """Bits set in one of the two; for bools, `xor`.
 
@@ -181,12 +153,7 @@ def bitwise_xor(self: Any, other: Any) -> Any:
     return self ^ other
 
 
-@pointwise(
-    "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor",
-    numbers="both",
-    dtypes="int",
-    label="lshift_cpu",
-)
+@of_bits("bitwise_left_shift", "int", "lshift")
 def bitwise_left_shift(self: Any, other: Any) -> Any:
     """Shift bits up.
 
@@ -197,12 +164,7 @@ def bitwise_left_shift(self: Any, other: Any) -> Any:
     return E.left_shift(self, other)
 
 
-@pointwise(
-    "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor",
-    numbers="both",
-    dtypes="int",
-    label="rshift_cpu",
-)
+@of_bits("bitwise_right_shift", "int", "rshift")
 def bitwise_right_shift(self: Any, other: Any) -> Any:
     """Shift bits down, keeping the sign.
 
@@ -226,13 +188,7 @@ def bitwise_not(self: Any) -> Any:
     return ~self
 
 
-@pointwise(
-    "logical_and(Tensor self, Tensor other) -> Tensor",
-    fused=True,
-    label="logical_and_cpu",
-    numbers="none",
-    promote="bool",
-)
+@of_tensors("logical_and", fused=True, promote="bool")
 def logical_and(self: Any, other: Any) -> Any:
     """Whether both are non-zero.
 
@@ -243,13 +199,7 @@ def logical_and(self: Any, other: Any) -> Any:
     return E.logical_and(self, other)
 
 
-@pointwise(
-    "logical_or(Tensor self, Tensor other) -> Tensor",
-    fused=True,
-    label="logical_or_cpu",
-    numbers="none",
-    promote="bool",
-)
+@of_tensors("logical_or", fused=True, promote="bool")
 def logical_or(self: Any, other: Any) -> Any:
     """Whether either is non-zero.
 
@@ -260,12 +210,7 @@ def logical_or(self: Any, other: Any) -> Any:
     return E.logical_or(self, other)
 
 
-@pointwise(
-    "logical_xor(Tensor self, Tensor other) -> Tensor",
-    label="logical_xor_cpu",
-    numbers="none",
-    promote="bool",
-)
+@of_tensors("logical_xor", promote="bool")
 def logical_xor(self: Any, other: Any) -> Any:
     """Whether just one is non-zero.
 
@@ -289,9 +234,7 @@ def logical_not(self: Any) -> Any:
     return E.logical_not(self)
 
 
-@pointwise(
-    "gcd(Tensor self, Tensor other) -> Tensor", dtypes="int", label="gcd_cpu", numbers="none"
-)
+@of_tensors("gcd", dtypes="int")
 def gcd(self: Any, other: Any) -> Any:
     """The greatest common divisor; `gcd(0, 0)` is 0.
 
@@ -302,9 +245,7 @@ def gcd(self: Any, other: Any) -> Any:
     return E.gcd(self, other)
 
 
-@pointwise(
-    "lcm(Tensor self, Tensor other) -> Tensor", dtypes="int", label="lcm_cpu", numbers="none"
-)
+@of_tensors("lcm", dtypes="int")
 def lcm(self: Any, other: Any) -> Any:
     """The least common multiple, not negative.
 

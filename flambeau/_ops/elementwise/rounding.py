@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
 from flambeau._ops.elementwise.arithmetic import zero_like
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import alias, kernel, pointwise
+from flambeau._ops.table.op import Body, Op, alias, kernel, pointwise
 from flambeau._ops.table.outputs import FOUND, NOT_BOOL
 from flambeau._runtime import cpu
 
@@ -133,6 +134,20 @@ def round_decimals(self: Any, decimals: Any) -> Any:
     return E.round_to(self, decimals)
 
 
+# ---- questions
+
+
+def question(name: str, **options: Any) -> Callable[[Body], Op]:
+    """A row that answers with a bool for each element, and is not written in place."""
+    return pointwise(f"{name}(Tensor self) -> Tensor", promote="bool", inplace=False, **options)
+
+
+def question_of_reals(name: str, refusal: Exception) -> Callable[[Body], Op]:
+    """One that complex numbers have no answer to."""
+    return question(name, sparse_entries="distinct", out_type=NOT_BOOL, dtypes="bool int float",
+                    refusals={"complex": refusal})  # fmt: skip
+
+
 # ---- signs
 
 
@@ -191,10 +206,9 @@ def sgn(self: Any) -> Any:
     return E.sgn(self)
 
 
-@pointwise("signbit(Tensor self) -> Tensor", sparse_entries="distinct", out_type=NOT_BOOL,
-           promote="bool", dtypes="bool int float",
-           inplace=False, refusals={
-    "complex": NotImplementedError("signbit is not implemented for complex tensors.")})  # fmt: skip
+@question_of_reals(
+    "signbit", NotImplementedError("signbit is not implemented for complex tensors.")
+)
 def signbit(self: Any) -> Any:
     """Whether the sign bit is set; -0.0 has it.
 
@@ -229,17 +243,7 @@ def _as_float(x: np.ndarray) -> np.ndarray:
     return x.astype(FLOAT32) if x.dtype in dt.NUMPY_HALVES else x
 
 
-# ---- questions
-
-
-@pointwise(
-    "isnan(Tensor self) -> Tensor",
-    sparse_entries="distinct",
-    complex_half=True,
-    promote="bool",
-    inplace=False,
-    out=False,
-)
+@question("isnan", sparse_entries="distinct", complex_half=True, out=False)
 def isnan(self: Any) -> Any:
     """Whether elements are nan.
 
@@ -250,14 +254,7 @@ def isnan(self: Any) -> Any:
     return E.isnan(self)
 
 
-@pointwise(
-    "isinf(Tensor self) -> Tensor",
-    sparse_entries="distinct",
-    complex_half=True,
-    promote="bool",
-    inplace=False,
-    out=False,
-)
+@question("isinf", sparse_entries="distinct", complex_half=True, out=False)
 def isinf(self: Any) -> Any:
     """Whether elements are infinite.
 
@@ -268,9 +265,7 @@ def isinf(self: Any) -> Any:
     return E.isinf(self)
 
 
-@pointwise(
-    "isfinite(Tensor self) -> Tensor", complex_half=True, promote="bool", inplace=False, out=False
-)
+@question("isfinite", complex_half=True, out=False)
 def isfinite(self: Any) -> Any:
     """Whether elements are neither infinite nor nan.
 
@@ -281,11 +276,7 @@ def isfinite(self: Any) -> Any:
     return E.isfinite(self)
 
 
-@pointwise("isposinf(Tensor self) -> Tensor",
-           sparse_entries="distinct", out_type=NOT_BOOL, promote="bool",
-           dtypes="bool int float",
-           inplace=False, refusals={
-    "complex": RuntimeError("isposinf does not support complex inputs.")})  # fmt: skip
+@question_of_reals("isposinf", RuntimeError("isposinf does not support complex inputs."))
 def isposinf(self: Any) -> Any:
     """Whether elements are positive infinity.
 
@@ -296,11 +287,7 @@ def isposinf(self: Any) -> Any:
     return E.logical_and(E.isinf(self), self > 0)
 
 
-@pointwise("isneginf(Tensor self) -> Tensor",
-           sparse_entries="distinct", out_type=NOT_BOOL, promote="bool",
-           dtypes="bool int float",
-           inplace=False, refusals={
-    "complex": RuntimeError("isneginf does not support complex inputs.")})  # fmt: skip
+@question_of_reals("isneginf", RuntimeError("isneginf does not support complex inputs."))
 def isneginf(self: Any) -> Any:
     """Whether elements are negative infinity.
 
@@ -314,9 +301,7 @@ def isneginf(self: Any) -> Any:
 add_primitive("isreal", lambda x: np.isreal(x) | np.zeros(x.shape, bool))
 
 
-@pointwise(
-    "isreal(Tensor self) -> Tensor", complex_half=True, promote="bool", inplace=False, out=False
-)
+@question("isreal", complex_half=True, out=False)
 def isreal(self: Any) -> Any:
     """Whether the imaginary part is 0.
 
