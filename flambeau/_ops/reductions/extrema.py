@@ -8,6 +8,7 @@ index is given. `max` and `min` along a dim hand their gradient to that element;
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -24,7 +25,7 @@ from flambeau._ops.reductions.sums import (
 )
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, reduction
+from flambeau._ops.table.op import Body, Op, composite, reduction
 from flambeau._ops.table.outputs import EXACT, MATCH
 from flambeau._runtime import choice
 
@@ -77,13 +78,18 @@ def row_starts(shape: tuple[int, ...], dim: int) -> np.ndarray:
     return np.arange(math.prod(shape)).reshape(shape).take([0], dim)
 
 
-def selected_backward(grad: Any, indices: Any, shape: Any, dim: int, keepdim: bool) -> Any:
+def selected_backward(grad: Any, indices: Any, self_shape: Any, dim: int, keepdim: bool) -> Any:
     """The gradient of elements picked along a dim: back to their places, zeros elsewhere."""
-    if not shape:
+    if not self_shape:
         return ops.clone(grad)
     if not keepdim:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
-    return ops.scatter(ops.new_zeros(grad, shape), dim, indices, grad)
+    return ops.scatter(ops.new_zeros(grad, self_shape), dim, indices, grad)
+
+
+def sorted_backward(grad: Any, indices: Any, self_shape: Any, dim: int) -> Any:
+    """The same of several along the dim, which is kept."""
+    return selected_backward(grad, indices, self_shape, dim, True)
 
 
 def shared_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
@@ -112,10 +118,6 @@ def _select(ufunc: Any, data: np.ndarray, dim: int, keepdim: bool) -> Any:
 
 
 # ---- max and min
-
-
-def _picked(grad: Any, indices: Any, self_shape: Any, dim: int, keepdim: bool) -> Any:
-    return selected_backward(grad, indices, self_shape, dim, keepdim)
 
 
 def evenly_backward(grad: Any, self: Any, result: Any) -> Any:
@@ -162,12 +164,34 @@ def _everything(ufunc: Any, data: np.ndarray, name: str) -> Any:
     return finished(_reduced(ufunc, data, axes, False), data.dtype)
 
 
-@reduction(
-    "max(Tensor self) -> Tensor",
-    node="MaxBackward1",
-    order=0,
-    backward={"self": evenly_backward},
-)
+def _of_everything(name: str) -> Callable[[Body], Op]:
+    """The row of the extreme of all elements."""
+    return reduction(
+        f"{name}(Tensor self) -> Tensor",
+        node=f"{name.title()}Backward1",
+        order=0,
+        backward={"self": evenly_backward},
+    )
+
+
+def _along_dim(name: str) -> Callable[[Body], Op]:
+    """The row of extremes along a dim, and their indices."""
+    return reduction(
+        f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        order=2,
+        nondifferentiable=("indices",),
+        backward={"self": selected_backward},
+    )
+
+
+def _selected(ufunc: Any, data: np.ndarray, dim: int, keepdim: bool, name: str) -> Any:
+    reals_only(data, name)
+    dim = wrap_dim(dim, data.ndim)
+    _checked_axes(data, dim, name)
+    return _select(ufunc, data, dim, keepdim)
+
+
+@_of_everything("max")
 def max(data: np.ndarray) -> np.ndarray:
     """The largest element.
 
@@ -180,18 +204,10 @@ def max(data: np.ndarray) -> np.ndarray:
     return _everything(np.maximum, data, "max")
 
 
-@reduction(
-    "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    order=2,
-    nondifferentiable=("indices",),
-    backward={"self": _picked},
-)
+@_along_dim("max")
 def max_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     """The largest elements along a dim, and their indices."""
-    reals_only(data, "max")
-    dim = wrap_dim(dim, data.ndim)
-    _checked_axes(data, dim, "max")
-    return _select(np.maximum, data, dim, keepdim)
+    return _selected(np.maximum, data, dim, keepdim, "max")
 
 
 @composite("max.other(Tensor self, Tensor other) -> Tensor", bare=True, order=1)
@@ -200,12 +216,7 @@ def max_other(input: Any, other: Any, *, out: Any = None) -> Any:
     return ops.maximum(input, other) if out is None else ops.maximum(input, other, out=out)
 
 
-@reduction(
-    "min(Tensor self) -> Tensor",
-    node="MinBackward1",
-    order=0,
-    backward={"self": evenly_backward},
-)
+@_of_everything("min")
 def min(data: np.ndarray) -> np.ndarray:
     """The smallest element.
 
@@ -216,18 +227,10 @@ def min(data: np.ndarray) -> np.ndarray:
     return _everything(np.minimum, data, "min")
 
 
-@reduction(
-    "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    order=2,
-    nondifferentiable=("indices",),
-    backward={"self": _picked},
-)
+@_along_dim("min")
 def min_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     """The smallest elements along a dim, and their indices."""
-    reals_only(data, "min")
-    dim = wrap_dim(dim, data.ndim)
-    _checked_axes(data, dim, "min")
-    return _select(np.minimum, data, dim, keepdim)
+    return _selected(np.minimum, data, dim, keepdim, "min")
 
 
 @composite("min.other(Tensor self, Tensor other) -> Tensor", bare=True, order=1)

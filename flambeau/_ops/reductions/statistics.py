@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from flambeau._ops.scans.cumulative import is_recorded
 from flambeau._ops.sorting.sort import order
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, reduction
+from flambeau._ops.table.op import Body, Op, composite, reduction
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
@@ -41,10 +42,6 @@ def _pick(data: np.ndarray, indices: np.ndarray, dim: int, keepdim: bool) -> Any
 def _single(data: np.ndarray) -> Any:
     """The results for a 0-dim tensor."""
     return data.copy(), np.zeros((), INT64)
-
-
-def _selected(grad: Any, indices: Any, self_shape: Any, dim: int, keepdim: bool) -> Any:
-    return selected_backward(grad, indices, self_shape, dim, keepdim)
 
 
 # ---- median, kthvalue, mode
@@ -88,6 +85,18 @@ def _median_along(data: np.ndarray, dim: int, keepdim: bool, name: str) -> Any:
     return _pick(data, _median_index(data, dim, name == "nanmedian"), dim, keepdim)
 
 
+def _of_middle(name: str) -> Callable[[Body], Op]:
+    """The row of medians along a dim."""
+    return reduction(
+        f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        nondeterministic="median CUDA with indices output",
+        order=1,
+        node=f"{name.title()}Backward1",
+        nondifferentiable=("indices",),
+        backward={"self": selected_backward},
+    )
+
+
 @reduction("median(Tensor self) -> Tensor", order=0, out=False, backward={"self": evenly_backward})
 def median(data: np.ndarray) -> np.ndarray:
     """The median of all elements: the lower of two middle ones.
@@ -99,14 +108,7 @@ def median(data: np.ndarray) -> np.ndarray:
     return _median_of_all(data, False)
 
 
-@reduction(
-    "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    nondeterministic="median CUDA with indices output",
-    order=1,
-    node="MedianBackward1",
-    nondifferentiable=("indices",),
-    backward={"self": _selected},
-)
+@_of_middle("median")
 def median_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     """The lower medians along a dim, and an index of each."""
     return _median_along(data, dim, keepdim, "median")
@@ -125,14 +127,7 @@ def nanmedian(data: np.ndarray) -> np.ndarray:
     return _median_of_all(data, True)
 
 
-@reduction(
-    "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    nondeterministic="median CUDA with indices output",
-    order=1,
-    node="NanmedianBackward1",
-    nondifferentiable=("indices",),
-    backward={"self": _selected},
-)
+@_of_middle("nanmedian")
 def nanmedian_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     """The medians along a dim of the elements that are not NaN."""
     return _median_along(data, dim, keepdim, "nanmedian")
@@ -144,7 +139,7 @@ def nanmedian_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     out_type="output values must be of same type as input",
     out_apart=True,
     nondifferentiable=("indices",),
-    backward={"self": _selected},
+    backward={"self": selected_backward},
 )
 def kthvalue(data: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
     """The k-th smallest elements along a dim, counted from 1, and their indices.
@@ -170,7 +165,7 @@ def kthvalue(data: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     out_type="expected scalar type '{want}' but got '{have}' for {part} output",
     nondifferentiable=("indices",),
-    backward={"self": _selected},
+    backward={"self": selected_backward},
 )
 def mode(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     """The most frequent elements along a dim (the smallest of several), and an index of each.

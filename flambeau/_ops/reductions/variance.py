@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from flambeau._ops.reductions.sums import (
 )
 from flambeau._ops.table.dims import wrap_dims
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import InAten, composite, reduction
+from flambeau._ops.table.op import Body, InAten, Op, composite, reduction
 
 
 def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: str) -> Any:
@@ -94,33 +95,30 @@ CORRECTION = {
 }
 """What users see of it: the number that it stands for."""
 
-_PARAMETERS = "Tensor self, int[1]? dim=None, Scalar? correction=None, bool keepdim=False"
+
+def _behind(name: str, returns: str, backward: Callable[..., Any]) -> Callable[[Body], Op]:
+    """The row behind one of the public forms below."""
+    title = name.title().replace("_", "")
+    return reduction(
+        f"_{name}(Tensor self, int[1]? dim=None, Scalar? correction=None, bool keepdim=False)"
+        f" -> {returns}",
+        node=f"{title}Backward0",
+        saved_facts=CORRECTION,
+        aten=partial(_in_aten, name),
+        method=False,
+        out=False,
+        backward={"self": backward},
+    )
 
 
-@reduction(
-    f"_var({_PARAMETERS}) -> Tensor",
-    node="VarBackward0",
-    saved_facts=CORRECTION,
-    aten=partial(_in_aten, "var"),
-    method=False,
-    out=False,
-    backward={"self": _var_backward},
-)
+@_behind("var", "Tensor", _var_backward)
 def var_kernel(data: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> np.ndarray:
     """The row behind `var`."""
     values, _ = _variance(data, dim, correction, keepdim, "var")
     return finished(values, _real_type(data.dtype))
 
 
-@reduction(
-    f"_std({_PARAMETERS}) -> Tensor",
-    node="StdBackward0",
-    saved_facts=CORRECTION,
-    aten=partial(_in_aten, "std"),
-    method=False,
-    out=False,
-    backward={"self": _std_backward},
-)
+@_behind("std", "Tensor", _std_backward)
 def std_kernel(data: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> np.ndarray:
     """The row behind `std`."""
     values, _ = _variance(data, dim, correction, keepdim, "std")
@@ -147,30 +145,14 @@ def _std_mean_backward(given: Any, self: Any, result0: Any, dim: Any, correction
     return found if given[1] is None else found + _mean_backward(given[1], self, dim, keepdim)
 
 
-@reduction(
-    f"_var_mean({_PARAMETERS}) -> (Tensor, Tensor)",
-    node="VarMeanBackward0",
-    saved_facts=CORRECTION,
-    aten=partial(_in_aten, "var_mean"),
-    method=False,
-    out=False,
-    backward={"self": _var_mean_backward},
-)
+@_behind("var_mean", "(Tensor, Tensor)", _var_mean_backward)
 def var_mean_kernel(data: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The row behind `var_mean`."""
     values, mean = _variance(data, dim, correction, keepdim, "var_mean")
     return finished(values, _real_type(data.dtype)), finished(mean, data.dtype)
 
 
-@reduction(
-    f"_std_mean({_PARAMETERS}) -> (Tensor, Tensor)",
-    node="StdMeanBackward0",
-    saved_facts=CORRECTION,
-    aten=partial(_in_aten, "std_mean"),
-    method=False,
-    out=False,
-    backward={"self": _std_mean_backward},
-)
+@_behind("std_mean", "(Tensor, Tensor)", _std_mean_backward)
 def std_mean_kernel(data: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The row behind `std_mean`."""
     values, mean = _variance(data, dim, correction, keepdim, "std_mean")

@@ -15,7 +15,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.promotion import combine, promote_types
 from flambeau._core.settings import warn_once
 from flambeau._ops.launching.modules import launcher
-from flambeau._ops.reductions.extrema import selected_backward, take_along
+from flambeau._ops.reductions.extrema import sorted_backward, take_along
 from flambeau._ops.reductions.sums import FLOAT32, INT64, finished, working_array, write
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.dims import wrap_dim
@@ -143,11 +143,7 @@ def _no_complex(data: np.ndarray, text: str) -> None:
     " -> (Tensor values, Tensor indices)",
     out=True,
     nondifferentiable=("indices",),
-    backward={
-        "self": lambda grad, indices, self_shape, dim: selected_backward(
-            grad, indices, self_shape, dim, True
-        )
-    },
+    backward={"self": sorted_backward},
     several=True,
 )
 def sort(data: np.ndarray, dim: int, descending: bool, stable: bool | None) -> Any:
@@ -202,11 +198,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
     " -> (Tensor values, Tensor indices)",
     out=True,
     nondifferentiable=("indices",),
-    backward={
-        "self": lambda grad, indices, self_shape, dim: selected_backward(
-            grad, indices, self_shape, dim, True
-        )
-    },
+    backward={"self": sorted_backward},
 )
 def topk(data: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """The `k` largest (or smallest) elements along a dim, in order, and their indices.
