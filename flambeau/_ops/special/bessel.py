@@ -6,11 +6,14 @@ The numbers in ``bessel_tables.py`` are Chebyshev series of the functions named 
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from flambeau._ops.special import bessel_tables as tables
 from flambeau._ops.special.evaluation import Array, by_region, chebyshev_series, in_float64
+
+Function = Callable[[Array], Array]
 
 _I_LIMIT = 8.0
 _K_LIMIT = 2.0
@@ -92,44 +95,18 @@ def _k1e_far(x: Array) -> Array:
     return _far(x, _K_LIMIT, tables.K1E_FAR) / np.sqrt(x)
 
 
-def _infinite(x: Array) -> Array:
-    return np.full_like(x, np.inf)
+def _of_positive(limit: float, near: Function, far: Function, at_zero: float) -> Function:
+    """A function of x > 0 from its forms up to a limit and beyond it; nan below 0."""
 
+    def function(x: Array) -> Array:
+        regions = [
+            (x > limit, far),
+            ((x > 0.0) & (x <= limit), near),
+            (x == 0.0, lambda x: np.full_like(x, at_zero)),
+        ]
+        return by_region([x], regions)
 
-def _k0(x: Array) -> Array:
-    regions = [
-        (x > _K_LIMIT, lambda x: np.exp(-x) * _k0e_far(x)),
-        ((x > 0.0) & (x <= _K_LIMIT), _k0_near),
-        (x == 0.0, _infinite),
-    ]
-    return by_region([x], regions)
-
-
-def _k1(x: Array) -> Array:
-    regions = [
-        (x > _K_LIMIT, lambda x: np.exp(-x) * _k1e_far(x)),
-        ((x > 0.0) & (x <= _K_LIMIT), _k1_near),
-        (x == 0.0, _infinite),
-    ]
-    return by_region([x], regions)
-
-
-def _scaled_k0(x: Array) -> Array:
-    regions = [
-        (x > _K_LIMIT, _k0e_far),
-        ((x > 0.0) & (x <= _K_LIMIT), lambda x: np.exp(x) * _k0_near(x)),
-        (x == 0.0, _infinite),
-    ]
-    return by_region([x], regions)
-
-
-def _scaled_k1(x: Array) -> Array:
-    regions = [
-        (x > _K_LIMIT, _k1e_far),
-        ((x > 0.0) & (x <= _K_LIMIT), lambda x: np.exp(x) * _k1_near(x)),
-        (x == 0.0, _infinite),
-    ]
-    return by_region([x], regions)
+    return in_float64(function)
 
 
 def _minus_root(square: Array, index: int) -> Array:
@@ -201,24 +178,6 @@ def _j1(x: Array) -> Array:
     return np.where(np.signbit(x), -value, value)
 
 
-def _y0(x: Array) -> Array:
-    regions = [
-        (x > _J_LIMIT, lambda x: _hankel_y(x, 0)),
-        ((x > 0.0) & (x <= _J_LIMIT), _y0_near),
-        (x == 0.0, lambda x: -_infinite(x)),
-    ]
-    return by_region([x], regions)
-
-
-def _y1(x: Array) -> Array:
-    regions = [
-        (x > _J_LIMIT, lambda x: _hankel_y(x, 1)),
-        ((x > 0.0) & (x <= _J_LIMIT), _y1_near),
-        (x == 0.0, lambda x: -_infinite(x)),
-    ]
-    return by_region([x], regions)
-
-
 def _spherical_j0(x: Array) -> Array:
     """sin(x)/x, 1 at zero, 0 at infinity."""
     safe = np.where((x == 0.0) | np.isinf(x), 1.0, x)
@@ -266,13 +225,17 @@ i1 = in_float64(_i1)
 i1e = in_float64(_i1e)
 modified_bessel_i0 = i0
 modified_bessel_i1 = i1
-modified_bessel_k0 = in_float64(_k0)
-modified_bessel_k1 = in_float64(_k1)
-scaled_modified_bessel_k0 = in_float64(_scaled_k0)
-scaled_modified_bessel_k1 = in_float64(_scaled_k1)
+modified_bessel_k0 = _of_positive(_K_LIMIT, _k0_near, lambda x: np.exp(-x) * _k0e_far(x), np.inf)
+modified_bessel_k1 = _of_positive(_K_LIMIT, _k1_near, lambda x: np.exp(-x) * _k1e_far(x), np.inf)
+scaled_modified_bessel_k0 = _of_positive(
+    _K_LIMIT, lambda x: np.exp(x) * _k0_near(x), _k0e_far, np.inf
+)
+scaled_modified_bessel_k1 = _of_positive(
+    _K_LIMIT, lambda x: np.exp(x) * _k1_near(x), _k1e_far, np.inf
+)
 bessel_j0 = in_float64(_j0)
 bessel_j1 = in_float64(_j1)
-bessel_y0 = in_float64(_y0)
-bessel_y1 = in_float64(_y1)
+bessel_y0 = _of_positive(_J_LIMIT, _y0_near, lambda x: _hankel_y(x, 0), -np.inf)
+bessel_y1 = _of_positive(_J_LIMIT, _y1_near, lambda x: _hankel_y(x, 1), -np.inf)
 spherical_bessel_j0 = in_float64(_spherical_j0)
 airy_ai = in_float64(_airy)
