@@ -8,6 +8,7 @@ from typing import Any
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn.layers.shown import shown
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import empty_parameter
 
@@ -22,11 +23,7 @@ class _Activation(Module):
         super().__init__()
         self.inplace = inplace
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
-
-    def _and_inplace(self, text: str) -> str:
-        return f"{text}, inplace=True" if self.inplace else text
+    extra_repr = shown("inplace")
 
 
 class Threshold(_Activation):
@@ -49,8 +46,7 @@ class Threshold(_Activation):
     def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._and_inplace(f"threshold={self.threshold}, value={self.value}")
+    extra_repr = shown("threshold", "value", "inplace")
 
 
 class ReLU(_Activation):
@@ -89,8 +85,7 @@ class RReLU(_Activation):
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._and_inplace(f"lower={self.lower}, upper={self.upper}")
+    extra_repr = shown("lower", "upper", "inplace")
 
 
 class Hardtanh(_Activation):
@@ -128,8 +123,7 @@ class Hardtanh(_Activation):
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._and_inplace(f"min_val={self.min_val}, max_val={self.max_val}")
+    extra_repr = shown("min_val", "max_val", "inplace")
 
 
 def _renamed(old: str, new: str) -> None:
@@ -153,8 +147,7 @@ class ReLU6(Hardtanh):
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    extra_repr = shown("inplace")
 
 
 class Sigmoid(Module):
@@ -198,8 +191,7 @@ class Hardsigmoid(_Activation):
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
 
-    def extra_repr(self) -> str:
-        return ""
+    extra_repr = shown()
 
 
 class Hardswish(_Activation):
@@ -215,8 +207,7 @@ class Hardswish(_Activation):
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
 
-    def extra_repr(self) -> str:
-        return ""
+    extra_repr = shown()
 
 
 class SiLU(_Activation):
@@ -266,8 +257,7 @@ class ELU(_Activation):
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._and_inplace(f"alpha={self.alpha}")
+    extra_repr = shown("alpha", "inplace")
 
 
 class CELU(_Activation):
@@ -289,8 +279,7 @@ class CELU(_Activation):
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._and_inplace(f"alpha={self.alpha}")
+    extra_repr = shown("alpha", "inplace")
 
 
 class SELU(_Activation):
@@ -325,8 +314,7 @@ class GLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    extra_repr = shown("dim")
 
 
 class GELU(Module):
@@ -373,8 +361,7 @@ class Hardshrink(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
+    extra_repr = shown(plain=("lambd",))
 
 
 class LeakyReLU(_Activation):
@@ -396,8 +383,7 @@ class LeakyReLU(_Activation):
     def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._and_inplace(f"negative_slope={self.negative_slope}")
+    extra_repr = shown("negative_slope", "inplace")
 
 
 class LogSigmoid(Module):
@@ -436,8 +422,7 @@ class Softplus(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
+    extra_repr = shown("beta", "threshold")
 
 
 class Softshrink(Module):
@@ -460,8 +445,7 @@ class Softshrink(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
-    def extra_repr(self) -> str:
-        return str(self.lambd)
+    extra_repr = shown(plain=("lambd",))
 
 
 class PReLU(Module):
@@ -493,8 +477,7 @@ class PReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
+    extra_repr = shown("num_parameters")
 
 
 class Softsign(Module):
@@ -539,8 +522,7 @@ class _AlongDim(Module):
         super().__setstate__(state)
         self.__dict__.setdefault("dim", None)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    extra_repr = shown("dim")
 
 
 class Softmin(_AlongDim):

@@ -10,6 +10,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn.layers.shown import shown
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import empty_parameter
 
@@ -81,12 +82,9 @@ class _NormBase(Module):
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
-        )
+    extra_repr = shown(
+        "eps", "momentum", "affine", "bias", "track_running_stats", plain=("num_features",)
+    )
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any
@@ -103,21 +101,6 @@ class _NormBase(Module):
 
 class _BatchNorm(_NormBase):
     """Normalization over the batch and the trailing dims, for each channel."""
-
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        place = (eps, momentum, affine, track_running_stats, device, dtype)
-        super().__init__(num_features, *place, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)

@@ -9,6 +9,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.layers.lazy import LazyModuleMixin
+from flambeau.nn.layers.shown import shown
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import UninitializedParameter, empty_parameter
 
@@ -77,11 +78,7 @@ class Linear(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
+    extra_repr = shown("in_features", "out_features", "bias")
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -137,11 +134,7 @@ class Bilinear(Module):
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return F.bilinear(input1, input2, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )
+    extra_repr = shown("in1_features", "in2_features", "out_features", "bias")
 
 
 class LazyLinear(LazyModuleMixin, Linear):

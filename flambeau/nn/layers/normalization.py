@@ -8,6 +8,7 @@ from typing import Any
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn.layers.shown import shown
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import empty_parameter
 
@@ -36,8 +37,7 @@ class LocalResponseNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+    extra_repr = shown("alpha", "beta", "k", plain=("size",))
 
 
 class CrossMapLRN2d(Module):
@@ -72,15 +72,33 @@ class CrossMapLRN2d(Module):
         scale = total * (self.alpha / self.size) + self.k
         return input * scale.pow(-self.beta)
 
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+    extra_repr = shown("alpha", "beta", "k", plain=("size",))
 
 
 def _as_shape(sizes: Any) -> tuple[int, ...]:
     return (sizes,) if isinstance(sizes, numbers.Integral) else tuple(sizes)  # type: ignore[return-value]
 
 
-class LayerNorm(Module):
+class _Affine(Module):
+    """What ends with weight and bias, where they are wanted."""
+
+    def _register(
+        self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any
+    ) -> None:
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            value = empty_parameter(shape, dtype, device) if wanted else None
+            self.register_parameter(name, value)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_Affine):
     """Mean 0 and variance 1 over the trailing dims `normalized_shape`, then weight and bias.
 
     >>> import flambeau as torch
@@ -106,32 +124,15 @@ class LayerNorm(Module):
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        for name, wanted in (
-            ("weight", elementwise_affine),
-            ("bias", elementwise_affine and bias),
-        ):
-            value = empty_parameter(self.normalized_shape, dtype, device) if wanted else None
-            self.register_parameter(name, value)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.elementwise_affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        self._register(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
-        )
+    extra_repr = shown("eps", "elementwise_affine", "bias", plain=("normalized_shape",))
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Mean 0 and variance 1 over each group of channels of (N, C, *) (Wu and He, 2018).
 
     >>> import flambeau as torch
@@ -165,26 +166,12 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            value = empty_parameter((num_channels,), dtype, device) if wanted else None
-            self.register_parameter(name, value)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        self._register((num_channels,), affine, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
-            f"bias={self.bias is not None}"
-        )
+    extra_repr = shown("eps", "affine", "bias", plain=("num_groups", "num_channels"))
 
 
 class RMSNorm(Module):
@@ -224,7 +211,4 @@ class RMSNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
+    extra_repr = shown("eps", "elementwise_affine", plain=("normalized_shape",))

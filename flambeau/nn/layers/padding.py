@@ -6,6 +6,7 @@ from typing import Any
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn.layers.shown import shown
 from flambeau.nn.layers.sizes import _ntuple
 from flambeau.nn.module import Module
 
@@ -21,8 +22,7 @@ class _PadNd(Module):
         super().__init__()
         self.padding = _ntuple(2 * self._dims)(padding)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = shown(plain=("padding",))
 
 
 class _CircularPadNd(_PadNd):
@@ -84,8 +84,7 @@ class _ConstantPadNd(_PadNd):
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
+    extra_repr = shown("padding", "value")
 
 
 class ConstantPad1d(_ConstantPadNd):
@@ -132,8 +131,7 @@ class ZeroPad1d(ConstantPad1d):
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = shown(plain=("padding",))
 
 
 class ZeroPad2d(ConstantPad2d):
@@ -147,8 +145,7 @@ class ZeroPad2d(ConstantPad2d):
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = shown(plain=("padding",))
 
 
 class ZeroPad3d(ConstantPad3d):
@@ -162,8 +159,7 @@ class ZeroPad3d(ConstantPad3d):
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = shown(plain=("padding",))
 
 
 class _ReflectionPadNd(_PadNd):

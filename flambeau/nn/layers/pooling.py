@@ -6,6 +6,7 @@ from typing import Any
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn.layers.shown import shown
 from flambeau.nn.layers.sizes import _ntuple, _single
 from flambeau.nn.module import Module
 
@@ -41,11 +42,7 @@ class _MaxPoolNd(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
+    extra_repr = shown("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -130,8 +127,7 @@ class _MaxUnpoolNd(Module):
         self.stride = spread(kernel_size if stride is None else stride)
         self.padding = spread(padding)
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    extra_repr = shown("kernel_size", "stride", "padding")
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
@@ -198,8 +194,7 @@ class _AvgPoolNd(Module):
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    extra_repr = shown("kernel_size", "stride", "padding")
 
 
 class AvgPool1d(_AvgPoolNd):
@@ -325,11 +320,7 @@ class _LPPoolNd(Module):
         self.stride = stride
         self.ceil_mode = ceil_mode
 
-    def extra_repr(self) -> str:
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}, ceil_mode={self.ceil_mode}"
-        )
+    extra_repr = shown("norm_type", "kernel_size", "stride", "ceil_mode")
 
 
 class LPPool1d(_LPPoolNd):
@@ -391,8 +382,7 @@ class _AdaptiveMaxPoolNd(Module):
         self.output_size = output_size
         self.return_indices = return_indices
 
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+    extra_repr = shown("output_size")
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
@@ -440,8 +430,7 @@ class _AdaptiveAvgPoolNd(Module):
         super().__init__()
         self.output_size = output_size
 
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+    extra_repr = shown("output_size")
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):

@@ -6,6 +6,7 @@ from typing import Any
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn.layers.shown import shown
 from flambeau.nn.module import Module
 
 
@@ -27,8 +28,7 @@ class PixelShuffle(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_shuffle(input, self.upscale_factor)
 
-    def extra_repr(self) -> str:
-        return f"upscale_factor={self.upscale_factor}"
+    extra_repr = shown("upscale_factor")
 
 
 class PixelUnshuffle(Module):
@@ -49,8 +49,7 @@ class PixelUnshuffle(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_unshuffle(input, self.downscale_factor)
 
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}"
+    extra_repr = shown("downscale_factor")
 
 
 class ChannelShuffle(Module):
@@ -71,8 +70,7 @@ class ChannelShuffle(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.channel_shuffle(input, self.groups)
 
-    def extra_repr(self) -> str:
-        return f"groups={self.groups}"
+    extra_repr = shown("groups")
 
 
 class Fold(Module):
@@ -106,11 +104,7 @@ class Fold(Module):
             input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
         )
 
-    def extra_repr(self) -> str:
-        return (
-            f"output_size={self.output_size}, kernel_size={self.kernel_size}, "
-            f"dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
-        )
+    extra_repr = shown("output_size", "kernel_size", "dilation", "padding", "stride")
 
 
 class Unfold(Module):
@@ -139,11 +133,7 @@ class Unfold(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, dilation={self.dilation}, "
-            f"padding={self.padding}, stride={self.stride}"
-        )
+    extra_repr = shown("kernel_size", "dilation", "padding", "stride")
 
 
 class Flatten(Module):
@@ -166,8 +156,7 @@ class Flatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+    extra_repr = shown("start_dim", "end_dim")
 
 
 class Unflatten(Module):
@@ -192,8 +181,7 @@ class Unflatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+    extra_repr = shown("dim", "unflattened_size")
 
 
 def _require_ints(sizes: Any) -> None:

@@ -12,6 +12,7 @@ from flambeau._core.programs import EAGER
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import init
+from flambeau.nn.layers.shown import shown
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import empty_parameter
 from flambeau.nn.utils.rnn import PackedSequence
@@ -22,6 +23,16 @@ BAD_DROPOUT = (
     "dropout should be a number in range [0, 1] representing the probability of an element being "
     "zeroed"
 )
+
+
+REPR_DEFAULTS = {
+    "proj_size": 0,
+    "num_layers": 1,
+    "bias": True,
+    "batch_first": False,
+    "dropout": 0,
+    "bidirectional": False,
+}
 
 
 class RNNBase(Module):
@@ -275,12 +286,7 @@ class RNNBase(Module):
                 return output.squeeze(batch_dim), self._without_batch_dim(last)
             return output, last
 
-    def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        for name, default in REPR_DEFAULTS.items():
-            if getattr(self, name) != default:
-                text += f", {name}={getattr(self, name)}"
-        return text
+    extra_repr = shown(plain=("input_size", "hidden_size"), unless=REPR_DEFAULTS)
 
     def __getstate__(self) -> dict[str, Any]:
         # Torch expects the weights a second time, as a list.
@@ -296,14 +302,8 @@ class RNNBase(Module):
 
 
 DERIVED = frozenset(("_flat_weights", "_flat_weight_refs"))
-REPR_DEFAULTS = {
-    "proj_size": 0,
-    "num_layers": 1,
-    "bias": True,
-    "batch_first": False,
-    "dropout": 0,
-    "bidirectional": False,
-}
+
+
 NO_FORWARD = 'Module [RNNBase] is missing the required "forward" function'
 ONLY_LSTM = "proj_size argument is only supported for LSTM, not RNN or GRU"
 

@@ -8,6 +8,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn.layers.shown import shown
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter, empty_parameter
 
@@ -56,6 +57,15 @@ def _check_table(embeddings: Tensor) -> tuple[int, int]:
     if embeddings.ndim != 2:
         raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
     return embeddings.shape  # type: ignore[return-value]
+
+
+EMBEDDING_DEFAULTS = {
+    "padding_idx": None,
+    "max_norm": None,
+    "norm_type": 2,
+    "scale_grad_by_freq": False,
+    "sparse": False,
+}
 
 
 class Embedding(_Table):
@@ -115,13 +125,7 @@ class Embedding(_Table):
             self.sparse,
         )
 
-    def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, default in EMBEDDING_DEFAULTS.items():
-            value = getattr(self, name)
-            if value != default:
-                text += f", {name}={value}"
-        return text
+    extra_repr = shown(plain=("num_embeddings", "embedding_dim"), unless=EMBEDDING_DEFAULTS)
 
     @classmethod
     def from_pretrained(
@@ -147,15 +151,6 @@ class Embedding(_Table):
             scale_grad_by_freq=scale_grad_by_freq,
             sparse=sparse,
         )
-
-
-EMBEDDING_DEFAULTS = {
-    "padding_idx": None,
-    "max_norm": None,
-    "norm_type": 2,
-    "scale_grad_by_freq": False,
-    "sparse": False,
-}
 
 
 class EmbeddingBag(_Table):
@@ -228,18 +223,10 @@ class EmbeddingBag(_Table):
             self.padding_idx,
         )
 
-    def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        text += f", mode={self.mode!r}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text
+    extra_repr = shown(plain=("num_embeddings", "embedding_dim"), unless={
+        "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": "",
+        "padding_idx": None,
+    })  # fmt: skip
 
     @classmethod
     def from_pretrained(
