@@ -96,21 +96,28 @@ def _without(mask: Tensor, indices: Tensor) -> Tensor:
     return mask
 
 
-class RandomUnstructured(_WithAmount):
-    """Prunes elements at random."""
+class _Unstructured(_WithAmount):
+    """Prunes elements, wherever they are."""
 
     PRUNING_TYPE = "unstructured"
 
-    def __init__(self, amount: float) -> None:
-        super().__init__(amount)
-
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """0 at `amount` random places."""
+        """0 at `amount` places."""
         count = self._count(t.nelement())
         if count == 0:
             return default_mask.clone(memory_format=contiguous_format)  # type: ignore[no-any-return]
-        drawn = ops.rand_like(t).view(-1)
-        return _without(default_mask, ops.topk(drawn, k=count).indices)
+        return _without(default_mask, self._chosen(t, count))
+
+    def _chosen(self, t: Tensor, count: int) -> Tensor:
+        """The flat indices of those that go."""
+        raise NotImplementedError
+
+
+class RandomUnstructured(_Unstructured):
+    """Prunes elements at random."""
+
+    def _chosen(self, t: Tensor, count: int) -> Tensor:
+        return ops.topk(ops.rand_like(t).view(-1), k=count).indices  # type: ignore[no-any-return]
 
     @classmethod
     def apply(  # type: ignore[override]
@@ -120,21 +127,11 @@ class RandomUnstructured(_WithAmount):
         return super().apply(module, name, amount=amount)
 
 
-class L1Unstructured(_WithAmount):
+class L1Unstructured(_Unstructured):
     """Prunes the elements with the smallest absolute values."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def __init__(self, amount: float) -> None:
-        super().__init__(amount)
-
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """0 where the `amount` smallest of |t| are."""
-        count = self._count(t.nelement())
-        if count == 0:
-            return default_mask.clone(memory_format=contiguous_format)  # type: ignore[no-any-return]
-        smallest = ops.topk(t.abs().view(-1), k=count, largest=False)
-        return _without(default_mask, smallest.indices)
+    def _chosen(self, t: Tensor, count: int) -> Tensor:
+        return ops.topk(t.abs().view(-1), k=count, largest=False).indices  # type: ignore[no-any-return]
 
     @classmethod
     def apply(  # type: ignore[override]
