@@ -308,6 +308,27 @@ def hessian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fals
     return result if many else result[0][0]
 
 
+def _of_hessian(function: str, func: Callable[..., Any], inputs: Tensors, v: Tensors,
+                create_graph: bool, strict: bool,
+                product: Callable[..., tuple[Tensor, ...]]) -> tuple[Tensors, Tensors]:  # fmt: skip
+    """(output, the product of the Hessian and a vector), found from first derivatives, the inputs
+    that they belong to, and the vector."""
+    with enable_grad():
+        many, given = _as_tuple(inputs, "inputs", function)
+        vectors = _vectors(v, given, function, many)
+        prepared = _prepare(given, create_graph)
+        output = func(*prepared)
+        scalar = _scalar(output, function, strict)
+        start = tools.ones_like(scalar.detach())  # type: ignore[attr-defined]
+        first = _gradients((scalar,), prepared, (start,), True, APART if strict else None)
+        if strict:
+            _need_second_order(first)
+        found = product(first, prepared, vectors)
+        if strict and create_graph:
+            _check_learning(found, CONSTANT_HESSIAN)
+    return _finish(output, create_graph), _finish(found if many else found[0], create_graph)
+
+
 def vhp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
     """(output, vᵀ·H) for a function of one value.
@@ -317,21 +338,12 @@ def vhp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
     >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, v)
     (tensor(9.), tensor([ 6., 12.]))
     """
-    with enable_grad():
-        many, given = _as_tuple(inputs, "inputs", "vhp")
-        vectors = _vectors(v, given, "vhp", many)
-        prepared = _prepare(given, create_graph)
-        output = func(*prepared)
-        scalar = _scalar(output, "vhp", strict)
-        start = tools.ones_like(scalar.detach())  # type: ignore[attr-defined]
-        first = _gradients((scalar,), prepared, (start,), True, APART if strict else None)
-        if strict:
-            _need_second_order(first)
+
+    def product(first: Any, prepared: Any, vectors: Any) -> tuple[Tensor, ...]:
         refused = CONSTANT_JACOBIAN if strict else None
-        found = _gradients(first, prepared, vectors, create_graph, refused)
-        if strict and create_graph:
-            _check_learning(found, CONSTANT_HESSIAN)
-    return _finish(output, create_graph), _finish(found if many else found[0], create_graph)
+        return _gradients(first, prepared, vectors, create_graph, refused)  # type: ignore[no-any-return]
+
+    return _of_hessian("vhp", func, inputs, v, create_graph, strict, product)
 
 
 def hvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
@@ -343,18 +355,9 @@ def hvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
     >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)
     (tensor(9.), tensor([ 6., 12.]))
     """
-    with enable_grad():
-        many, given = _as_tuple(inputs, "inputs", "hvp")
-        vectors = _vectors(v, given, "hvp", many)
-        prepared = _prepare(given, create_graph)
-        output = func(*prepared)
-        scalar = _scalar(output, "hvp", strict)
-        start = tools.ones_like(scalar.detach())  # type: ignore[attr-defined]
-        first = _gradients((scalar,), prepared, (start,), True, APART if strict else None)
-        if strict:
-            _need_second_order(first)
+
+    def product(first: Any, prepared: Any, vectors: Any) -> tuple[Tensor, ...]:
         refused = (None, APART_FROM_ENTRY if strict else None)
-        found = _forward_products(first, prepared, vectors, create_graph, refused)
-        if strict and create_graph:
-            _check_learning(found, CONSTANT_HESSIAN)
-    return _finish(output, create_graph), _finish(found if many else found[0], create_graph)
+        return _forward_products(first, prepared, vectors, create_graph, refused)
+
+    return _of_hessian("hvp", func, inputs, v, create_graph, strict, product)
