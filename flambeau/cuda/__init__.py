@@ -44,40 +44,7 @@ from flambeau.cuda.graphs import (
     is_current_stream_capturing,
     make_graphed_callables,
 )
-from flambeau.cuda.memory import (
-    CUDAPluggableAllocator,
-    MemPool,
-    caching_allocator_alloc,
-    caching_allocator_delete,
-    caching_allocator_disabled,
-    caching_allocator_enable,
-    change_current_allocator,
-    empty_cache,
-    get_allocator_backend,
-    get_per_process_memory_fraction,
-    host_memory_stats,
-    host_memory_stats_as_nested_dict,
-    list_gpu_processes,
-    max_memory_allocated,
-    max_memory_cached,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_cached,
-    memory_reserved,
-    memory_snapshot,
-    memory_stats,
-    memory_stats_as_nested_dict,
-    memory_summary,
-    reset_accumulated_host_memory_stats,
-    reset_accumulated_memory_stats,
-    reset_max_memory_allocated,
-    reset_max_memory_cached,
-    reset_peak_host_memory_stats,
-    reset_peak_memory_stats,
-    set_per_process_memory_fraction,
-    use_mem_pool,
-)
+from flambeau.cuda.memory import *  # noqa: F403
 from flambeau.cuda.nvml import (
     clock_rate,
     device_memory_used,
@@ -86,17 +53,7 @@ from flambeau.cuda.nvml import (
     temperature,
     utilization,
 )
-from flambeau.cuda.random import (
-    get_rng_state,
-    get_rng_state_all,
-    initial_seed,
-    manual_seed,
-    manual_seed_all,
-    seed,
-    seed_all,
-    set_rng_state,
-    set_rng_state_all,
-)
+from flambeau.cuda.random import *  # noqa: F403
 from flambeau.cuda.started import NOT_COMPILED, init
 from flambeau.cuda.streams import (
     Event,
