@@ -68,10 +68,6 @@ class Driver:
         """Whether kernels of a device may read another one's memory."""
         raise NotImplementedError
 
-    def enable_peer(self, peer: int) -> None:
-        """Let kernels of the current device read another one's memory."""
-        raise NotImplementedError
-
     # ---- memory
 
     def allocate(self, nbytes: int) -> int:

@@ -174,9 +174,6 @@ class FakeDriver(Driver):
         """All devices reach one another."""
         return index != peer
 
-    def enable_peer(self, peer: int) -> None:
-        """Nothing has to be done."""
-
     def synchronize(self) -> None:
         """Wait for all streams of the current device."""
         self.queues.wait_for_all(self.thread.device)

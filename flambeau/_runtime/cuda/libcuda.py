@@ -49,7 +49,6 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuDevicePrimaryCtxRetain": (OUT, c_int),
     "cuCtxSetCurrent": (c_void_p,),
     "cuCtxSynchronize": (),
-    "cuCtxEnablePeerAccess": (c_void_p, c_uint),
     "cuCtxGetStreamPriorityRange": (OUT, OUT),
     "cuMemGetInfo_v2": (OUT, OUT),
     "cuMemAlloc_v2": (OUT, c_size_t),
@@ -236,15 +235,6 @@ class LibCuda(Driver):
     def can_access_peer(self, index: int, peer: int) -> bool:
         """Whether kernels of a device may read another one's memory."""
         return bool(self.number("cuDeviceCanAccessPeer", self._device(index), self._device(peer)))
-
-    def enable_peer(self, peer: int) -> None:
-        """Let kernels of the current device read another one's memory."""
-        before = self.thread.device
-        self.use(peer)
-        self.use(before)
-        code = self.library.cuCtxEnablePeerAccess(self.contexts[peer], 0)
-        if code not in (0, errors.PEER_ENABLED):
-            raise self.error(code)
 
     # ---- memory
 
