@@ -309,10 +309,9 @@ def hessian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fals
 
 
 def _of_hessian(function: str, func: Callable[..., Any], inputs: Tensors, v: Tensors,
-                create_graph: bool, strict: bool,
-                product: Callable[..., tuple[Tensor, ...]]) -> tuple[Tensors, Tensors]:  # fmt: skip
-    """(output, the product of the Hessian and a vector), found from first derivatives, the inputs
-    that they belong to, and the vector."""
+                create_graph: bool, strict: bool, product: Callable[..., tuple[Tensor, ...]],
+                refused: Any) -> tuple[Tensors, Tensors]:  # fmt: skip
+    """(output, the product of the Hessian and a vector), from first derivatives."""
     with enable_grad():
         many, given = _as_tuple(inputs, "inputs", function)
         vectors = _vectors(v, given, function, many)
@@ -323,7 +322,7 @@ def _of_hessian(function: str, func: Callable[..., Any], inputs: Tensors, v: Ten
         first = _gradients((scalar,), prepared, (start,), True, APART if strict else None)
         if strict:
             _need_second_order(first)
-        found = product(first, prepared, vectors)
+        found = product(first, prepared, vectors, create_graph, refused)
         if strict and create_graph:
             _check_learning(found, CONSTANT_HESSIAN)
     return _finish(output, create_graph), _finish(found if many else found[0], create_graph)
@@ -339,11 +338,8 @@ def vhp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
     (tensor(9.), tensor([ 6., 12.]))
     """
 
-    def product(first: Any, prepared: Any, vectors: Any) -> tuple[Tensor, ...]:
-        refused = CONSTANT_JACOBIAN if strict else None
-        return _gradients(first, prepared, vectors, create_graph, refused)  # type: ignore[no-any-return]
-
-    return _of_hessian("vhp", func, inputs, v, create_graph, strict, product)
+    refused = CONSTANT_JACOBIAN if strict else None
+    return _of_hessian("vhp", func, inputs, v, create_graph, strict, _gradients, refused)
 
 
 def hvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
@@ -356,8 +352,5 @@ def hvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
     (tensor(9.), tensor([ 6., 12.]))
     """
 
-    def product(first: Any, prepared: Any, vectors: Any) -> tuple[Tensor, ...]:
-        refused = (None, APART_FROM_ENTRY if strict else None)
-        return _forward_products(first, prepared, vectors, create_graph, refused)
-
-    return _of_hessian("hvp", func, inputs, v, create_graph, strict, product)
+    refused = (None, APART_FROM_ENTRY if strict else None)
+    return _of_hessian("hvp", func, inputs, v, create_graph, strict, _forward_products, refused)
