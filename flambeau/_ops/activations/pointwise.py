@@ -16,7 +16,7 @@ from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import InAten, composite, functional, kernel, pointwise
+from flambeau._ops.table.op import InAten, composite, functional, internal, pointwise
 from flambeau._ops.table.outputs import FOUND
 from flambeau._ops.table.scalars import real
 from flambeau._tensor.examples import numbers_under
@@ -563,8 +563,8 @@ def _glu_grad(grad: Any, self: Any, dim: int) -> Any:
     return ops.cat([grad * open_, grad * first * open_ * (1 - open_)], dim)
 
 
-@kernel("glu(Tensor self, int dim=-1) -> Tensor", method=False, function=False, out=True,
-        backward={"self": _glu_grad})  # fmt: skip
+@internal("glu(Tensor self, int dim=-1) -> Tensor", out=True,
+          backward={"self": _glu_grad})  # fmt: skip
 def glu(data: np.ndarray, dim: int) -> np.ndarray:
     """The first half along a dim times the sigmoid of the second."""
     from flambeau._ops.table.dims import wrap_dim
@@ -586,10 +586,10 @@ def _widened(data: np.ndarray) -> np.ndarray:
     return data.astype(np.float32) if data.dtype in dt.NUMPY_HALVES else data
 
 
-@kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor",
-        batch="elements", method=False, function=False,
-        decomposition=lambda self, noise: self * noise,
-        inplace=True, node_inplace="RreluWithNoiseBackward1", backward={
+@internal("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor",
+          batch="elements",
+          decomposition=lambda self, noise: self * noise,
+          inplace=True, node_inplace="RreluWithNoiseBackward1", backward={
     "self": lambda grad, self, noise: stepped(grad * noise, self),
 }, backward_inplace={
     "self": lambda grad, result, noise: stepped(grad * noise, result),

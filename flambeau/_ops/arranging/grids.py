@@ -18,7 +18,7 @@ from flambeau._core.layout import Size
 from flambeau._core.promotion import promote_types
 from flambeau._ops.table.binder import explained
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, internal
 from flambeau._ops.table.pointwise import broadcast_shape
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
@@ -276,11 +276,9 @@ def _blocks(grad: Any, shapes: Any) -> list[Any]:
     return parts
 
 
-@kernel(
+@internal(
     "block_diag(Tensor[] tensors) -> Tensor",
     public="_block_diag",
-    method=False,
-    function=False,
     saved_names={"tensors_shape": None},
     backward={"tensors": lambda grad, tensors_shape: _blocks(grad, tensors_shape)},
 )

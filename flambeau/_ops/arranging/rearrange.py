@@ -19,7 +19,7 @@ from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.dims import refuse_truth, wrap_dim, wrap_dims
 from flambeau._ops.table.dispatch import named_sizes, size_list
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import BY_NAME, UNKNOWN, alias, composite, kernel
+from flambeau._ops.table.op import BY_NAME, UNKNOWN, alias, composite, internal, kernel
 from flambeau._ops.table.outputs import EXACT
 from flambeau._runtime import cpu
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
@@ -310,11 +310,9 @@ def _places(repeats: Tensor, output_size: int | None) -> Tensor:
     return wrap(meta.empty((output_size,), (1,), repeats._data.dtype))
 
 
-@kernel(
+@internal(
     "_repeat_interleave(Tensor repeats, int? output_size=None) -> Tensor",
     shape=UNKNOWN,
-    method=False,
-    function=False,
 )
 def spread(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
     """Position i, `repeats[i]` times."""

@@ -24,7 +24,7 @@ from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.products.blas import matmul
 from flambeau._ops.table.binder import explained
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel, pointwise
+from flambeau._ops.table.op import composite, internal, pointwise
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._runtime import choice
 from flambeau._tensor.tensor import on_device_of, wrap
@@ -103,12 +103,10 @@ def _parts(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, sc
     return found, found
 
 
-@kernel(
+@internal(
     "_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal,"
     " float scale) -> (Tensor, Tensor)",
     devices="attention",
-    method=False,
-    function=False,
     autocast="lower",
     node="ScaledDotProductFlashAttentionForCpuBackward0",
     nondifferentiable=("result1",),
@@ -144,12 +142,10 @@ def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, attn_mask: 
     return values, log_sums.reshape(query.shape[:3])
 
 
-@kernel(
+@internal(
     "_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value,"
     " Tensor? attn_mask, bool is_causal, float scale, Tensor out, Tensor log_sums)"
     " -> (Tensor, Tensor, Tensor)",
-    method=False,
-    function=False,
 )
 def attention_backward(grad: np.ndarray, query: np.ndarray, key: np.ndarray, value: np.ndarray,
                        attn_mask: np.ndarray | None, is_causal: bool, scale: float,

@@ -17,7 +17,7 @@ from flambeau._ops.launching import copies
 from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import get_inplace, ops
 from flambeau._ops.table.number_operands import scalar_tensor
-from flambeau._ops.table.op import InAten, alias, composite, kernel, pointwise
+from flambeau._ops.table.op import InAten, alias, composite, internal, kernel, pointwise
 from flambeau._ops.table.outputs import FOUND, write_out
 from flambeau._ops.table.pointwise import (
     LIMIT,
@@ -61,9 +61,9 @@ def beside(grad: Any, source: Any) -> Any:
     return ops._beside(grad, source) if modes.grad.enabled else grad
 
 
-@kernel("_stepped(Tensor self, Tensor source) -> Tensor",
-        batch="elements", method=False, function=False,
-        node="StepBackward0", backward={
+@internal("_stepped(Tensor self, Tensor source) -> Tensor",
+          batch="elements",
+          node="StepBackward0", backward={
     "self": lambda grad, source: stepped(grad, source),
     "source": lambda grad, source_shape: ops.new_zeros(grad, source_shape),
 })  # fmt: skip
@@ -72,9 +72,9 @@ def _stepped(data: np.ndarray, source: np.ndarray) -> np.ndarray:
     return data.copy()
 
 
-@kernel("_beside(Tensor self, Tensor source) -> Tensor",
-        batch="elements", method=False, function=False,
-        node="BesideBackward0", backward={
+@internal("_beside(Tensor self, Tensor source) -> Tensor",
+          batch="elements",
+          node="BesideBackward0", backward={
     "self": lambda grad: grad,
     "source": lambda grad, source_shape: ops.new_zeros(grad, source_shape),
 })  # fmt: skip

@@ -19,7 +19,7 @@ from flambeau._ops.launching.memory_formats import in_format_of
 from flambeau._ops.launching.precision import refuse
 from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import BY_NAME, Folded, Op, composite, kernel
+from flambeau._ops.table.op import BY_NAME, Folded, Op, composite, internal
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.saved_fields import OfInput
 
@@ -66,13 +66,13 @@ def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: s
     parameters = "bool align_corners=False, float[]? scale_factors=None"
     hidden = ("scale_factors", "align_corners") if mode in NEAREST else ("scale_factors",)
 
-    @kernel(f"{name}(Tensor self, int[{spatial}] output_size, {parameters}) -> Tensor",
-            batch=Folded(spatial + 1), also_saved=("output_size",),
-            saved_names=dict.fromkeys(hidden), saved_facts=_shown_scales(spatial),
-            autocast="cuda=float32",
-            method=False, function=False, node=f"{title}Backward0", backward={
+    @internal(f"{name}(Tensor self, int[{spatial}] output_size, {parameters}) -> Tensor",
+              batch=Folded(spatial + 1), also_saved=("output_size",),
+              saved_names=dict.fromkeys(hidden), saved_facts=_shown_scales(spatial),
+              autocast="cuda=float32",
+              node=f"{title}Backward0", backward={
         "self": lambda grad, self_shape, align_corners, scale_factors: getattr(
-            ops, f"{name}_backward")(grad, self_shape[2:], align_corners, scale_factors),
+              ops, f"{name}_backward")(grad, self_shape[2:], align_corners, scale_factors),
     })  # fmt: skip
     def upsample(data: Array, output_size: Any, align_corners: bool,
                  scale_factors: Any) -> Array:  # fmt: skip
@@ -90,11 +90,11 @@ def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: s
             return result.copy()
         return in_format_of(np.ascontiguousarray(result), data)
 
-    @kernel(f"{name}_backward(Tensor grad_output, int[] input_size, {parameters}) -> Tensor",
+    @internal(f"{name}_backward(Tensor grad_output, int[] input_size, {parameters}) -> Tensor",
             batch=Folded(spatial + 1), nondeterministic=_unsettled(mode, spatial, antialias, name),
-            method=False, function=False, node=f"{title}BackwardBackward0", backward={
+              node=f"{title}BackwardBackward0", backward={
         "grad_output": lambda grad, grad_output_shape, align_corners, scale_factors: getattr(
-            ops, name)(grad, grad_output_shape[2:], align_corners, scale_factors),
+              ops, name)(grad, grad_output_shape[2:], align_corners, scale_factors),
     })  # fmt: skip
     def backward(grad_output: Array, input_size: Any, align_corners: bool,
                  scale_factors: Any) -> Array:  # fmt: skip
@@ -424,13 +424,13 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
 NUMBERS = "int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride"
 
 
-@kernel(f"im2col(Tensor self, {NUMBERS}) -> Tensor", function=False, method=False,
-        node="Im2ColBackward0", saved_names={"self_shape": None}, saved_facts={
+@internal(f"im2col(Tensor self, {NUMBERS}) -> Tensor",
+          node="Im2ColBackward0", saved_names={"self_shape": None}, saved_facts={
     "self_sym_argsize_minus_1": OfInput("self", -1),
     "self_sym_argsize_minus_2": OfInput("self", -2),
 }, backward={
     "self": lambda grad, self_shape, kernel_size, dilation, padding, stride: ops.col2im(
-        grad, self_shape[-2:], kernel_size, dilation, padding, stride),
+          grad, self_shape[-2:], kernel_size, dilation, padding, stride),
 })  # fmt: skip
 def im2col(data: Array, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Array:
     """Every window of `(N, C, H, W)` as a column of `(N, C * kernel, blocks)`; N may be absent."""
@@ -444,10 +444,10 @@ def im2col(data: Array, kernel_size: Any, dilation: Any, padding: Any, stride: A
     return blocks.unfold(images, *numbers).reshape(shape)
 
 
-@kernel(f"col2im(Tensor self, int[2] output_size, {NUMBERS}) -> Tensor", function=False,
-        method=False, node="Col2ImBackward0", backward={
+@internal(f"col2im(Tensor self, int[2] output_size, {NUMBERS}) -> Tensor",
+          node="Col2ImBackward0", backward={
     "self": lambda grad, kernel_size, dilation, padding, stride: ops.im2col(
-        grad, kernel_size, dilation, padding, stride=stride),
+          grad, kernel_size, dilation, padding, stride=stride),
 })  # fmt: skip
 def col2im(data: Array, output_size: Any, kernel_size: Any, dilation: Any, padding: Any,
            stride: Any) -> Array:  # fmt: skip

@@ -19,7 +19,7 @@ from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import FLOAT32, FULL, INTEGERS, fill_where
 from flambeau._ops.table import outputs
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import UNKNOWN, kernel
+from flambeau._ops.table.op import UNKNOWN, internal
 from flambeau._ops.table.writers import writer
 from flambeau._ops.views.geometry import view_strides
 from flambeau._runtime import cpu
@@ -37,12 +37,10 @@ def _known_counts(indices: Any) -> Any:
     return UNKNOWN if masks else NotImplemented
 
 
-@kernel(
+@internal(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     shape=lambda data, indices: _known_counts(indices),
     batch="index",
-    method=False,
-    function=False,
     backward={
         "self": lambda grad, self_shape, indices: ops._index_backward(grad, self_shape, indices)
     },
@@ -448,12 +446,10 @@ def _linear_positions(sizes: tuple[int, ...], entries: list[Any],
     return np.broadcast_to(total, shape)
 
 
-@kernel(
+@internal(
     "_index_backward(Tensor grad_output, int[] input_sizes, Tensor?[] indices) -> Tensor",
     devices="any",
     batch="index",
-    method=False,
-    function=False,
     node="IndexBackwardBackward0",
     backward={"grad_output": lambda grad, indices: ops.index(grad, indices)},
 )

@@ -16,7 +16,7 @@ from flambeau._ops.indexing.positions import in_range
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, functional, kernel
+from flambeau._ops.table.op import composite, functional, internal, kernel
 from flambeau._tensor.bits import writes
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
@@ -106,11 +106,9 @@ def _embedding_double_backward(grad: Any, indices: Any, padding_idx: int,
     return rows * wrap(scale).unsqueeze(-1)
 
 
-@kernel(
+@internal(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights,"
     " int padding_idx, bool scale_grad_by_freq) -> Tensor",
-    method=False,
-    function=False,
     backward={"grad_output": _embedding_double_backward},
 )
 def embedding_dense_backward(grad: np.ndarray, indices: np.ndarray, num_weights: int,

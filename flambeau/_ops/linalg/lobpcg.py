@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau._ops.linalg.systems import adjoint_times, fresh, times_adjoint
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, internal
 from flambeau._tensor.tensor import Tensor
 
 DROPPED = 64  # Directions shorter than so many roundings of the longest one are noise.
@@ -142,10 +142,8 @@ def _pairs_backward(grads: Any, A: Any, E: Any, X: Any) -> Any:
     return (grad + grad.mH) * 0.5
 
 
-@kernel(
+@internal(
     "_lobpcg_pairs(Tensor A, Tensor values, Tensor vectors) -> (Tensor E, Tensor X)",
-    function=False,
-    method=False,
     node="LOBPCGAutogradFunctionBackward",
     backward={"A": lambda grads, A, E, X: _pairs_backward(grads, A, E, X)},
 )

@@ -22,7 +22,7 @@ from flambeau._ops.linalg.systems import (
 )
 from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import UNKNOWN, composite, kernel
+from flambeau._ops.table.op import UNKNOWN, composite, internal, kernel
 from flambeau._ops.table.outputs import castable
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
@@ -46,10 +46,8 @@ def _pinv_backward(grad: Any, A: Any, result: Any) -> Any:
     return pinv_gradient(grad, A, result)
 
 
-@kernel(
+@internal(
     "_pinv_factors(Tensor A, Tensor? atol, Tensor? rtol, bool hermitian) -> (Tensor, Tensor)",
-    function=False,
-    method=False,
 )
 def pinv_factors(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> tuple[np.ndarray, ...]:
     """Two matrices whose product is the pseudoinverse, with tolerances as arrays."""
@@ -184,14 +182,12 @@ def _has_known_residuals(a: np.ndarray, b: np.ndarray, rcond: Any, driver: str) 
     return None if is_known else UNKNOWN
 
 
-@kernel(
+@internal(
     "_linalg_lstsq(Tensor self, Tensor b, float? rcond, str driver)"
     " -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     node="LinalgLstsqBackward0",
     shown="linalg_lstsq",
-    function=False,
     nondifferentiable=("rank", "singular_values"),
-    method=False,
     shape=_has_known_residuals,
     backward={("self", "b"): _lstsq_backward},
 )

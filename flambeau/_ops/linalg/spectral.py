@@ -25,7 +25,7 @@ from flambeau._ops.linalg.systems import (
 )
 from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import InAten, composite, kernel
+from flambeau._ops.table.op import InAten, composite, internal, kernel
 from flambeau._ops.table.outputs import EXACT, castable
 from flambeau._ops.table.pointwise import wants_grad
 
@@ -144,11 +144,9 @@ def _svdvals_backward(grad: Any, A: Any) -> Any:
     return ops.matmul(left * grad.unsqueeze(-2), right)
 
 
-@kernel(
+@internal(
     "_linalg_svdvals(Tensor A) -> Tensor",
     batch=(2,),
-    method=False,
-    function=False,
     aten=lambda A: InAten("linalg_svdvals", (A,)),
     node="LinalgSvdBackward0",
     backward={"A": _svdvals_backward},
@@ -251,11 +249,9 @@ def _eigvalsh_backward(grad: Any, A: Any, UPLO: str) -> Any:
     return times_adjoint(vectors * grad.unsqueeze(-2), vectors)
 
 
-@kernel(
+@internal(
     "_linalg_eigvalsh(Tensor A, str UPLO) -> Tensor",
     batch=(2,),
-    method=False,
-    function=False,
     aten=lambda A, UPLO: InAten("linalg_eigvalsh", (A, UPLO)),
     node="LinalgEighBackward0",
     backward={"A": _eigvalsh_backward},
@@ -332,11 +328,9 @@ def _eigvals_backward(grad: Any, self: Any) -> Any:
     return _from_eigenbasis(ops.diag_embed(grad), vectors)
 
 
-@kernel(
+@internal(
     "_linalg_eigvals(Tensor self) -> Tensor",
     batch=(2,),
-    method=False,
-    function=False,
     node="LinalgEigBackward0",
     backward={"self": _eigvals_backward},
 )

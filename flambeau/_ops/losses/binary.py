@@ -30,7 +30,7 @@ from flambeau._ops.losses.elementwise import (
 )
 from flambeau._ops.rows.losses import LOGIT, PROBABILITY
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, functional, kernel
+from flambeau._ops.table.op import composite, functional, internal, kernel
 from flambeau._ops.table.outputs import check_cast, check_inplace_shape
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.table.scalars import checked_number
@@ -71,11 +71,9 @@ def _spread(self: Any) -> Any:
     return (1 - self) * self + 1e-12
 
 
-@kernel(
+@internal(
     "_binary_cross_entropy_slope(Tensor self, Tensor target) -> Tensor",
     batch="elements",
-    method=False,
-    function=False,
     node="BinaryCrossEntropyBackwardBackward0",
     backward={
         "self": lambda grad, self, target: (
@@ -105,12 +103,10 @@ def _check_same_type(self: np.ndarray, *others: np.ndarray | None) -> None:
             raise RuntimeError(f"Found dtype {words[0]} but expected {words[1]}")
 
 
-@kernel(
+@internal(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean)"
     " -> Tensor",
     autocast="cpu=float32 cuda=banned",
-    method=False,
-    function=False,
     constants={"weight": "binary_cross_entropy"},
     backward={("self", "target"): _bce_gradients},
 )
@@ -133,11 +129,9 @@ def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarra
     return in_order_of(found, self) if reduction == NONE else found
 
 
-@kernel(
+@internal(
     "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target,"
     " Tensor? weight=None, int reduction=Mean) -> Tensor",
-    method=False,
-    function=False,
 )
 def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray,
                                   weight: np.ndarray | None, reduction: int) -> Any:  # fmt: skip
@@ -290,11 +284,9 @@ def _check_written(mine: np.ndarray, other: np.ndarray) -> None:
     check_inplace_shape(mine.shape, broadcast_shape([mine.shape, other.shape]))
 
 
-@kernel(
+@internal(
     "_binary_cross_entropy_with_logits_backward(Tensor grad_output, Tensor self, Tensor target,"
     " Tensor? weight, Tensor? pos_weight, int reduction) -> Tensor",
-    method=False,
-    function=False,
 )
 def logits_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray,
                     weight: np.ndarray | None, pos_weight: np.ndarray | None,
@@ -348,10 +340,8 @@ def functional_binary_cross_entropy_with_logits(
 # ---- soft margin
 
 
-@kernel(
+@internal(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
-    method=False,
-    function=False,
     autocast="float32",
     constants={"target": "soft_margin_loss"},
     backward={

@@ -15,7 +15,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.launching.precision import refuse
 from flambeau._ops.losses.elementwise import MEAN, NONE, SUM, reduction_code
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, functional, kernel
+from flambeau._ops.table.op import composite, functional, internal, kernel
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 NEVER = -np.inf
@@ -193,14 +193,12 @@ def _ctc_loss(log_probs: np.ndarray, targets: np.ndarray, input_lengths: Sequenc
     return _losses(alpha, paths), np.ascontiguousarray(alpha.transpose(1, 0, 2))
 
 
-@kernel(
+@internal(
     "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths,"
     " int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank,"
     " bool zero_infinity) -> Tensor",
     devices="any",
     nondeterministic="ctc_loss_backward_gpu",
-    method=False,
-    function=False,
     backward={"grad": _refuse_second, "log_probs": _refuse_second},
 )
 def ctc_loss_backward(grad: np.ndarray, log_probs: np.ndarray, targets: np.ndarray,

@@ -21,7 +21,7 @@ from flambeau._ops.reductions.sums import fused
 from flambeau._ops.rows.losses import HUBER, SMOOTH, SQUARED, Difference
 from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, functional, kernel
+from flambeau._ops.table.op import composite, functional, internal
 from flambeau._ops.table.outputs import check_cast
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._runtime import choice
@@ -187,11 +187,9 @@ def _mse_gradients(grad: Any, self: Any, target: Any, reduction: int, wanted: An
     return (slope if wanted[0] else None), (-slope if wanted[1] else None)
 
 
-@kernel(
+@internal(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     devices="numbers",
-    method=False,
-    function=False,
     autocast="float32",
     backward={("self", "target"): _mse_gradients},
 )
@@ -223,10 +221,8 @@ def _mse_second(grad: Any, grad_output: Any, self: Any, target: Any, reduction: 
     return to_grad, bend, (-bend if wanted[2] else None)
 
 
-@kernel(
+@internal(
     "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
-    method=False,
-    function=False,
     backward={("grad_output", "self", "target"): _mse_second},
 )
 def mse_loss_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray,
@@ -351,20 +347,20 @@ HUBER_LOSS = DifferenceLoss("huber_loss", "huber_cpu", HUBER, _kept_within, like
 SMOOTH_L1_LOSS = DifferenceLoss("smooth_l1_loss", "smooth_l1_cpu", SMOOTH,
                                 lambda gap, beta: _kept_within(gap, beta) / beta)  # fmt: skip
 
-kernel("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor",
-       devices="numbers", method=False, function=False, autocast="float32", backward={
+internal("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor",
+         devices="numbers", autocast="float32", backward={
     ("self", "target"): lambda grad, self, target, reduction, delta, wanted:  # noqa: PLW0108
-        HUBER_LOSS.gradients(grad, self, target, reduction, delta, wanted),
+          HUBER_LOSS.gradients(grad, self, target, reduction, delta, wanted),
 })(HUBER_LOSS.forward)  # fmt: skip
-kernel("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,"
-       " float delta) -> Tensor", method=False, function=False)(HUBER_LOSS.backward)  # fmt: skip
-kernel("smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor",
-       devices="numbers", method=False, function=False, autocast="float32", backward={
+internal("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,"
+         " float delta) -> Tensor")(HUBER_LOSS.backward)  # fmt: skip
+internal("smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor",
+         devices="numbers", autocast="float32", backward={
     ("self", "target"): lambda grad, self, target, reduction, beta, wanted:  # noqa: PLW0108
-        SMOOTH_L1_LOSS.gradients(grad, self, target, reduction, beta, wanted),
+          SMOOTH_L1_LOSS.gradients(grad, self, target, reduction, beta, wanted),
 })(SMOOTH_L1_LOSS.forward)  # fmt: skip
-kernel("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,"
-       " float beta) -> Tensor", method=False, function=False)(SMOOTH_L1_LOSS.backward)  # fmt: skip
+internal("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,"
+         " float beta) -> Tensor")(SMOOTH_L1_LOSS.backward)  # fmt: skip
 
 
 @functional()

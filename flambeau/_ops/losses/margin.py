@@ -22,7 +22,7 @@ from flambeau._ops.losses.elementwise import (
     reduction_of,
 )
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, functional, kernel
+from flambeau._ops.table.op import composite, functional, internal
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import on_device_of, wrap
 
@@ -66,11 +66,9 @@ def _multi_margin_gradient(grad: Any, self: Any, target: Any, p: Any, margin: An
     return beside((slope * _factor(grad, reduction, rows)).reshape(self.shape), self)
 
 
-@kernel(
+@internal(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1,"
     " Tensor? weight=None, int reduction=Mean) -> Tensor",
-    method=False,
-    function=False,
     autocast="float32",
     constants={"weight": "multi_margin_loss"},
     backward={"self": _multi_margin_gradient},
@@ -168,10 +166,8 @@ def _multilabel_gradient(grad: Any, self: Any, target: Any, reduction: int) -> A
     return beside((slope * _factor(grad, reduction, rows)).reshape(self.shape), self)
 
 
-@kernel(
+@internal(
     "multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
-    method=False,
-    function=False,
     autocast="float32",
     backward={"self": _multilabel_gradient},
 )

@@ -19,7 +19,7 @@ from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, functional, kernel
+from flambeau._ops.table.op import composite, functional, internal, kernel
 from flambeau._ops.table.pointwise import wants_grad
 from flambeau._tensor.tensor import Tensor
 
@@ -303,11 +303,9 @@ def native_batch_norm_backward(
     )
 
 
-@kernel(
+@internal(
     "_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean,"
     " Tensor spread, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    method=False,
-    function=False,
 )
 def batch_norm_backward(grad_out: np.ndarray, input: np.ndarray, weight: np.ndarray | None,
                         mean: np.ndarray, spread: np.ndarray, train: bool, eps: float,

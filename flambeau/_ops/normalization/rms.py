@@ -21,7 +21,7 @@ from flambeau._ops.normalization.samples import (
 )
 from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, internal
 from flambeau._ops.table.pointwise import wants_grad
 
 
@@ -58,12 +58,10 @@ def _rms_parts(input: Any, normalized_shape: Any, weight: Any, eps: float | None
     return (result if weight is None else result * weight), rstd
 
 
-@kernel(
+@internal(
     "_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps)"
     " -> (Tensor, Tensor)",
     batch=(0, None),
-    method=False,
-    function=False,
     node="MulBackward0",
     saved_names=dict.fromkeys(("input", "weight", "result1", "normalized_shape", "eps")),
     nondifferentiable=("result1",),
@@ -87,11 +85,9 @@ def rms_norm_kernel(input: np.ndarray, normalized_shape: Sequence[int], weight: 
     return in_format_of(result.reshape(input.shape), input), rstd
 
 
-@kernel(
+@internal(
     "_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd,"
     " Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
-    method=False,
-    function=False,
 )
 def rms_norm_backward(grad_out: np.ndarray, input: np.ndarray, normalized_shape: Sequence[int],
                       rstd: np.ndarray, weight: np.ndarray | None,

@@ -16,7 +16,7 @@ from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, functional, kernel
+from flambeau._ops.table.op import composite, functional, internal, kernel
 from flambeau._ops.table.pointwise import wants_grad
 from flambeau._tensor.examples import numbers_under
 
@@ -182,13 +182,11 @@ def native_layer_norm(
     return narrow(result, input.dtype).reshape(input.shape), *stats
 
 
-@kernel(
+@internal(
     "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape,"
     " Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask)"
     " -> (Tensor, Tensor, Tensor)",
     between_kernels=True,
-    method=False,
-    function=False,
 )
 def native_layer_norm_backward(grad_out: np.ndarray, input: np.ndarray,
                                normalized_shape: Sequence[int], mean: np.ndarray,
@@ -370,12 +368,10 @@ def _check_groups(input: np.ndarray, weight: Any, bias: Any, channels: int, grou
             )
 
 
-@kernel(
+@internal(
     "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd,"
     " Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask)"
     " -> (Tensor, Tensor, Tensor)",
-    method=False,
-    function=False,
 )
 def native_group_norm_backward(grad_out: np.ndarray, input: np.ndarray, mean: np.ndarray,
                                rstd: np.ndarray, weight: np.ndarray | None, N: int, C: int,

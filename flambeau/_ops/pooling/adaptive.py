@@ -26,7 +26,7 @@ from flambeau._ops.reductions.sums import refuse
 from flambeau._ops.table.binder import without_public_attribute
 from flambeau._ops.table.dispatch import repeated
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import Folded, alias, composite, kernel
+from flambeau._ops.table.op import Folded, alias, composite, internal, kernel
 
 Array = np.ndarray
 
@@ -168,13 +168,13 @@ def _filled(name: str, grad: Any) -> Any:
 def _adaptive_max_rows(spatial: int) -> None:
     name = f"adaptive_max_pool{spatial}d"
 
-    @kernel(f"{name}(Tensor self, int[{spatial}] output_size) -> (Tensor, Tensor)",
-            batch=Folded(spatial + 1),
-            node=f"AdaptiveMaxPool{spatial}DBackward0", method=False, function=False,
-            saved_names={"self_shape": None},
-            autocast=precision(spatial), nondifferentiable=("result1",), backward={
+    @internal(f"{name}(Tensor self, int[{spatial}] output_size) -> (Tensor, Tensor)",
+              batch=Folded(spatial + 1),
+              node=f"AdaptiveMaxPool{spatial}DBackward0",
+              saved_names={"self_shape": None},
+              autocast=precision(spatial), nondifferentiable=("result1",), backward={
         "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
-            _filled(name, grad), result1, self_shape[-spatial:], False), self),
+              _filled(name, grad), result1, self_shape[-spatial:], False), self),
     })  # fmt: skip
     def pool(data: Array, output_size: Any) -> tuple[Array, Array]:
         """The maximum of each segment and its position in its flattened plane."""
@@ -264,11 +264,11 @@ def _fractional_rows(spatial: int) -> None:
         alert_on_gpus(f"{name}_backward_cuda", grad)
         return beside(ops._scatter_planes(grad, places, shape[-spatial:], False), self)
 
-    @kernel(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
-            " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0", method=False,
-            function=False, nondifferentiable=("result1",), autocast="cpu=float32",
-            also_saved=("kernel_size", "output_size"), saved_names={"self_shape": None},
-            constants={"random_samples": name}, backward={
+    @internal(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
+              " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0",
+              nondifferentiable=("result1",), autocast="cpu=float32",
+              also_saved=("kernel_size", "output_size"), saved_names={"self_shape": None},
+              constants={"random_samples": name}, backward={
         "self": lambda grad, self, result1, self_shape: spread(grad, self, result1, self_shape),
     })  # fmt: skip
     def pool(data: Array, kernel_size: Any, output_size: Any,
@@ -408,13 +408,13 @@ def _check_unpool(spatial: int, data: Array, indices: Array, output_size: Any) -
 def _unpool_rows(spatial: int) -> None:
     name = f"max_unpool{spatial}d"
 
-    @kernel(f"{name}(Tensor self, Tensor indices, int[{spatial}] output_size) -> Tensor",
-            batch=Folded(spatial + 1),
-            node=f"MaxUnpool{spatial}DBackward0", method=False, function=False,
-            saved_names={"output_size": None},
-            autocast="cpu=float32", linear="self", backward={
+    @internal(f"{name}(Tensor self, Tensor indices, int[{spatial}] output_size) -> Tensor",
+              batch=Folded(spatial + 1),
+              node=f"MaxUnpool{spatial}DBackward0",
+              saved_names={"output_size": None},
+              autocast="cpu=float32", linear="self", backward={
         "self": lambda grad, indices, output_size: ops._gather_planes(
-            grad, indices, len(output_size)),
+              grad, indices, len(output_size)),
     })  # fmt: skip
     def unpool(data: Array, indices: Array, output_size: Any) -> Array:
         """Zeros of the given size with the values at their flat positions in each plane."""

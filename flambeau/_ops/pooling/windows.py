@@ -23,7 +23,7 @@ from flambeau._ops.pooling import shapes as pool_check
 from flambeau._ops.reductions.sums import refuse
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import Folded, alias, composite, kernel
+from flambeau._ops.table.op import Folded, alias, composite, internal, kernel
 from flambeau._ops.table.outputs import EXACT
 
 Array = np.ndarray
@@ -374,15 +374,15 @@ def _avg_pool_rows(spatial: int) -> None:
     numbers = (f"{size} kernel_size, {size}? stride=None, {size} padding=0, bool ceil_mode=False, "
                "bool count_include_pad=True, int? divisor_override=None")  # fmt: skip
 
-    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
-            batch=Folded(spatial + 1), node=node, method=False, function=False, builtin=True,
-            out=True, out_type=EXACT, saved_names={"self_shape": None}, saved_facts={
-                "stride": lambda values: _told_stride(values["stride"], spatial)},
-            autocast=precision(spatial), backward={
+    @internal(f"{name}(Tensor self, {numbers}) -> Tensor",
+              batch=Folded(spatial + 1), node=node, builtin=True,
+              out=True, out_type=EXACT, saved_names={"self_shape": None}, saved_facts={
+                  "stride": lambda values: _told_stride(values["stride"], spatial)},
+              autocast=precision(spatial), backward={
         "self": lambda grad, self, self_shape, kernel_size, stride, padding, ceil_mode,
         count_include_pad, divisor_override: beside(getattr(ops, f"_{name}_backward")(
-            grad, self_shape[-spatial:], kernel_size, stride, padding, ceil_mode,
-            count_include_pad, divisor_override), self),
+              grad, self_shape[-spatial:], kernel_size, stride, padding, ceil_mode,
+              count_include_pad, divisor_override), self),
     })  # fmt: skip
     def avg_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                  count_include_pad: bool, divisor_override: int | None) -> Array:  # fmt: skip

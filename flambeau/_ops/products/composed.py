@@ -22,7 +22,7 @@ from flambeau._ops.products.errors import c_name, scalar_name
 from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import alias, composite, kernel
+from flambeau._ops.table.op import alias, composite, internal, kernel
 from flambeau._ops.table.outputs import EXACT, castable
 from flambeau._ops.table.pointwise import LIMIT, broadcast_shape, wants_grad
 from flambeau._runtime import cpu
@@ -195,12 +195,12 @@ def outer(data: np.ndarray, vec2: np.ndarray) -> np.ndarray:
 alias("ger", "outer")
 
 # The same for the gradients of a row times a matrix, which torch multiplies as matrices.
-kernel("_matmul_outer(Tensor self, Tensor vec2) -> Tensor",
-       batch=examples.outer, node="MmBackward0", method=False,
-       function=False, autocast="lower", backward={
-           "self": lambda grad, vec2: ops._times_row(grad, conj(vec2)),
-           "vec2": lambda grad, self: ops._vector_times(conj(self), grad),
-       })(outer.body)  # fmt: skip
+internal("_matmul_outer(Tensor self, Tensor vec2) -> Tensor",
+         batch=examples.outer, node="MmBackward0",
+         autocast="lower", backward={
+             "self": lambda grad, vec2: ops._times_row(grad, conj(vec2)),
+             "vec2": lambda grad, self: ops._vector_times(conj(self), grad),
+         })(outer.body)  # fmt: skip
 
 
 @composite("kron(Tensor self, Tensor other) -> Tensor", out_writer="mul")

@@ -18,7 +18,7 @@ from flambeau._ops.products import blas, decompositions, examples
 from flambeau._ops.table.binder import explained
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, internal
 from flambeau._ops.table.outputs import EXACT, write_out
 from flambeau._tensor.sparse import NotStrided
 
@@ -142,9 +142,9 @@ def _taken_apart(node: Any) -> Any:
 
 
 def _linear_row(name: str, node: str) -> None:
-    kernel(
-        f"{name}(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", method=False,
-        function=False, node=node, autocast="lower", batch=examples.linear, between_kernels=True,
+    internal(
+        f"{name}(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+        node=node, autocast="lower", batch=examples.linear, between_kernels=True,
         backward={("input", "weight", "bias"): _linear_gradients},
         saved_for={"input": "weight", "weight": "input"}, shown="linear", public_node=_taken_apart,
         decomposition=decompositions.linear,
@@ -246,13 +246,11 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
     return to_self, to_grad, to_weight
 
 
-@kernel(
+@internal(
     "linear_backward(Tensor self, Tensor grad_output, Tensor weight, bool[3] output_mask)"
     " -> (Tensor, Tensor, Tensor)",
     between_kernels=True,
     batch=examples.linear_gradients,
-    method=False,
-    function=False,
     autocast="lower",
     composed=True,
     decomposition=decompositions.linear_backward,

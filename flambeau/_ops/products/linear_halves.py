@@ -17,7 +17,7 @@ from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.products import blas, linear
 from flambeau._ops.table.autocast import GIVEN_BOTH
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import kernel
+from flambeau._ops.table.op import internal
 from flambeau._ops.table.pointwise import wants_grad
 from flambeau._tensor.device_array import DeviceArray
 
@@ -45,10 +45,10 @@ def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, half
 
 
 def _row(name: str, node: str) -> None:
-    kernel(
+    internal(
         f"{name}(Tensor input, Tensor weight, Tensor? bias, Tensor half_input, Tensor half_weight,"
         " Tensor? half_bias) -> Tensor",
-        method=False, function=False, node=node, public_node=linear._taken_apart,
+        node=node, public_node=linear._taken_apart,
         backward={("input", "weight", "bias"): _gradients},
         saved_for={"half_input": "weight", "half_weight": "input"},
     )(_affine)  # fmt: skip
@@ -60,11 +60,9 @@ _row("_linear_of_halves_nd", "ViewBackward0")
 _row("_linear_of_halves_nd_no_bias", "UnsafeViewBackward0")
 
 
-@kernel(
+@internal(
     "_linear_of_halves_backward(Tensor half_input, Tensor grad, Tensor half_weight,"
     " bool[3] output_mask, bool widened) -> (Tensor, Tensor, Tensor)",
-    method=False,
-    function=False,
 )
 def linear_of_halves_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
                               output_mask: Any, widened: bool) -> Any:  # fmt: skip

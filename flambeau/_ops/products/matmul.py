@@ -27,7 +27,7 @@ from flambeau._ops.table.binder import explained
 from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.dispatch import otherwise
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import Op, alias, composite, kernel
+from flambeau._ops.table.op import Op, alias, composite, internal, kernel
 from flambeau._ops.table.outputs import EXACT, INPUT
 from flambeau._tensor.bits import on_memory, set_bits, without_values
 from flambeau._tensor.sparse import NotStrided
@@ -60,12 +60,10 @@ def _of_adjoint(grad: Any, self: Any, other_shape: Any) -> Any:
     return ops._adjoint_times(grad, self)
 
 
-@kernel(
+@internal(
     "_times_adjoint(Tensor self, Tensor other) -> Tensor",
     factors=("self", "other"),
     node="MmBackward0",
-    method=False,
-    function=False,
     autocast="lower",
     decomposition=lambda self, other: ops.matmul(self, conj(other).transpose(-1, -2)),
     backward={
@@ -78,12 +76,10 @@ def times_adjoint(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return product(left, adjoint(right))
 
 
-@kernel(
+@internal(
     "_adjoint_times(Tensor self, Tensor other) -> Tensor",
     factors=("self", "other"),
     node="MmBackward0",
-    method=False,
-    function=False,
     autocast="lower",
     decomposition=lambda self, other: ops.matmul(conj(self).transpose(-1, -2), other),
     backward={
@@ -350,7 +346,7 @@ def addmv_types(*arrays: np.ndarray) -> RuntimeError:
     )
 
 
-@kernel(
+@internal(
     "_vector_times(Tensor self, Tensor mat) -> Tensor",
     batch=examples.vector_matrix,
     factors=("self", "mat"),
@@ -358,8 +354,6 @@ def addmv_types(*arrays: np.ndarray) -> RuntimeError:
     also_saved=("result_shape",),
     saved_names={"self": None, "mat": None, "result_shape": None},
     saved_facts={"dim": 0, "self_sym_sizes": lambda values: (1, *values["result_shape"])},
-    method=False,
-    function=False,
     autocast="lower",
     decomposition=decompositions.matmul,
     backward={
@@ -376,22 +370,20 @@ def vector_times(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 # `mv` for the gradients of a row times a matrix, which torch multiplies as matrices.
-kernel("_times_row(Tensor self, Tensor vec) -> Tensor",
-       batch=examples.matrix_vector, node="MmBackward0", method=False,
-       function=False, autocast="lower", factors=("self", "vec"),
-       decomposition=decompositions.matmul, backward={
-           "self": lambda grad, vec: ops._matmul_outer(grad, conj(vec)),
-           "vec": lambda grad, self: ops._vector_times(grad, conj(self)),
-       })(mv.body)  # fmt: skip
+internal("_times_row(Tensor self, Tensor vec) -> Tensor",
+         batch=examples.matrix_vector, node="MmBackward0",
+         autocast="lower", factors=("self", "vec"),
+         decomposition=decompositions.matmul, backward={
+             "self": lambda grad, vec: ops._matmul_outer(grad, conj(vec)),
+             "vec": lambda grad, self: ops._vector_times(grad, conj(self)),
+         })(mv.body)  # fmt: skip
 
 
-@kernel(
+@internal(
     "_transposed_mv(Tensor self, Tensor mat) -> Tensor",
     batch=examples.vector_matrix,
     factors=("self", "mat"),
     node="MvBackward0",
-    method=False,
-    function=False,
     autocast="cuda=lower",
     decomposition=lambda self, mat: ops.mv(mat.t(), self),
     backward={
@@ -441,10 +433,10 @@ without_values(matmul.body, memory_of)  # it looks for numbers of dims
 
 def _as_matmul(name: str, row: Op, node: str) -> None:
     """A row under a name of its own: called as `matmul`, it chooses a type for autocast."""
-    made = kernel(f"{name}{row.text.removeprefix(row.name)}", node=node, method=False,
-                  function=False, autocast="lower", backward=row.backward,
-                  factors=row.factors, batch=row.batch,
-                  decomposition=decompositions.matmul)(row.body)  # fmt: skip
+    made = internal(f"{name}{row.text.removeprefix(row.name)}", node=node,
+                    autocast="lower", backward=row.backward,
+                    factors=row.factors, batch=row.batch,
+                    decomposition=decompositions.matmul)(row.body)  # fmt: skip
     made.bits = row.bits
 
 
@@ -509,14 +501,12 @@ AS_SHAPED: dict[str, Any] = {
 """What users see of a product whose last step, to them, gives it its shape."""
 
 
-@kernel(
+@internal(
     "_matmul(Tensor self, Tensor other) -> Tensor",
     **AS_SHAPED,
     batch=(2, 2),
     factors=("self", "other"),
     node="UnsafeViewBackward0",
-    method=False,
-    function=False,
     autocast="lower",
     decomposition=decompositions.matmul,
     backward={"self": _of_left, "other": _of_right},
@@ -535,10 +525,10 @@ def matmul_nd(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 # Where torch multiplies with `mv`, to which autocast has nothing to say on the CPU.
-kernel("_matmul_as_mv(Tensor self, Tensor other) -> Tensor",
-       **AS_SHAPED, batch=examples.matrix_vector, node="UnsafeViewBackward0",
-       method=False, function=False, autocast="cuda=lower", factors=("self", "other"),
-       decomposition=decompositions.matmul, backward=matmul_nd.backward)(
+internal("_matmul_as_mv(Tensor self, Tensor other) -> Tensor",
+         **AS_SHAPED, batch=examples.matrix_vector, node="UnsafeViewBackward0",
+         autocast="cuda=lower", factors=("self", "other"),
+         decomposition=decompositions.matmul, backward=matmul_nd.backward)(
     matmul_nd.body)  # fmt: skip
 
 

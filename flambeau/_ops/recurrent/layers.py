@@ -14,7 +14,7 @@ import numpy as np
 from flambeau._core.autocast import settings
 from flambeau._core.dtype import NUMPY_HALVES, bfloat16, float32, float64
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, internal
 from flambeau._ops.table.pointwise import wants_grad
 from flambeau._runtime import choice
 from flambeau._tensor.tensor import Tensor
@@ -198,10 +198,10 @@ def _lstm_gradients(grads: Any, from_input: Any, weight: Any, hidden: Any, cell:
     return ops._lstm_layer_backward(*given, weight, hidden, cell, output, cells, gates, backwards)
 
 
-@kernel(
+@internal(
     "_lstm_layer(Tensor from_input, Tensor weight, Tensor hidden, Tensor cell, bool backwards)"
     " -> (Tensor output, Tensor last_cell, Tensor cells, Tensor gates)",
-    method=False, function=False, autocast="lower", node="LstmLayerBackward0",
+    autocast="lower", node="LstmLayerBackward0",
     nondifferentiable=("cells", "gates"),
     backward={("from_input", "weight", "hidden", "cell"): _lstm_gradients},
 )  # fmt: skip
@@ -217,11 +217,10 @@ def lstm_layer(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, c
     return *results, cells, gates
 
 
-@kernel(
+@internal(
     "_lstm_layer_backward(Tensor grad, Tensor grad_cell, Tensor weight, Tensor hidden, Tensor cell,"
     " Tensor output, Tensor cells, Tensor gates, bool backwards)"
     " -> (Tensor, Tensor, Tensor, Tensor)",
-    method=False, function=False,
 )  # fmt: skip
 def lstm_layer_backward(grad: np.ndarray, grad_cell: np.ndarray, weight: np.ndarray,
                         hidden: np.ndarray, cell: np.ndarray, output: np.ndarray,
@@ -249,10 +248,10 @@ def _gru_gradients(grads: Any, from_input: Any, weight: Any, bias: Any, hidden: 
     return ops._gru_layer_backward(*given, weight, hidden, output, gates, from_hidden, backwards)
 
 
-@kernel(
+@internal(
     "_gru_layer(Tensor from_input, Tensor weight, Tensor? bias, Tensor hidden, bool backwards)"
     " -> (Tensor output, Tensor gates, Tensor from_hidden)",
-    method=False, function=False, autocast="lower", node="GruLayerBackward0",
+    autocast="lower", node="GruLayerBackward0",
     nondifferentiable=("gates", "from_hidden"),
     backward={("from_input", "weight", "bias", "hidden"): _gru_gradients},
 )  # fmt: skip
@@ -268,10 +267,9 @@ def gru_layer(from_input: np.ndarray, weight: np.ndarray, bias: np.ndarray | Non
     return *_back((outputs,), from_input.dtype), gates, from_hidden
 
 
-@kernel(
+@internal(
     "_gru_layer_backward(Tensor grad, Tensor weight, Tensor hidden, Tensor output, Tensor gates,"
     " Tensor from_hidden, bool backwards) -> (Tensor, Tensor, Tensor, Tensor)",
-    method=False, function=False,
 )  # fmt: skip
 def gru_layer_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray,
                        output: np.ndarray, gates: np.ndarray, from_hidden: np.ndarray,
@@ -296,10 +294,10 @@ def _rnn_gradients(grad: Any, from_input: Any, weight: Any, hidden: Any, relu: b
     return ops._rnn_layer_backward(grad, weight, hidden, result, relu, backwards)
 
 
-@kernel(
+@internal(
     "_rnn_layer(Tensor from_input, Tensor weight, Tensor hidden, bool relu, bool backwards)"
     " -> Tensor",
-    method=False, function=False, autocast="lower", node="RnnLayerBackward0",
+    autocast="lower", node="RnnLayerBackward0",
     backward={("from_input", "weight", "hidden"): _rnn_gradients},
 )  # fmt: skip
 def rnn_layer(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, relu: bool,
@@ -311,10 +309,9 @@ def rnn_layer(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, re
     return outputs.astype(from_input.dtype, copy=False)
 
 
-@kernel(
+@internal(
     "_rnn_layer_backward(Tensor grad, Tensor weight, Tensor hidden, Tensor output, bool relu,"
     " bool backwards) -> (Tensor, Tensor, Tensor)",
-    method=False, function=False,
 )  # fmt: skip
 def rnn_layer_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray,
                        output: np.ndarray, relu: bool, backwards: bool) -> Any:  # fmt: skip

@@ -18,7 +18,7 @@ from flambeau._ops.sparse.entries import sparse_mask as read_at_places
 from flambeau._ops.sparse.table import by_the_host
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, internal
 from flambeau._tensor.conversion import tensor as make_tensor
 from flambeau._tensor.sparse import SparseTensor, alias, sparse_tensor
 from flambeau._tensor.tensor import Tensor, method, wrap
@@ -171,11 +171,9 @@ def without_entries(size: Any, dtype: Any, sparse_dim: int | None = None) -> Spa
     return sparse_tensor(places, wrap(np.empty((0, *shape[count:]), dtype.numpy_dtype)), shape)
 
 
-@kernel(
+@internal(
     "_as_entries(Tensor values) -> Tensor",
     node="SparseCooTensorWithDimsAndTensorsBackward0",
-    method=False,
-    function=False,
     backward={"values": lambda grad: grad},
 )
 def as_entries(values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@
 Kinds differ in what the body gets:
 
 * `pointwise`: expressions (`flambeau._compiler.expr`), traced once and rendered for each dtype;
-* `kernel` and `reduction`: ndarrays in, new ndarrays out (a tuple for several results);
+* `kernel`, `reduction` and `internal`: ndarrays in, new ndarrays out (a tuple for several results);
 * `rows`: a formula over the rows along a dim (`_ops/table/rows.py`);
 * `view`: an ndarray in, a view of it out;
 * `composite`: tensors and public operators; without `backward` it needs no recording of its own;
@@ -411,6 +411,8 @@ def _kind(kind: str, **defaults: Any) -> Callable[..., Callable[[Body], Op]]:
 pointwise = _kind("pointwise", inplace=True, out=True)
 reduction = _kind("kernel", out=True)
 kernel = _kind("kernel")
+internal = _kind("kernel", method=False, function=False)
+"""Kernels that have no public name: what others are made of, and gradients."""
 view = _kind("view")
 factory = _kind("factory", method=False)
 composite = _kind("composite")
