@@ -55,8 +55,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
             return ops.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return -logistic_loss(self.logits, value)
 
     def entropy(self) -> Tensor:

@@ -55,8 +55,7 @@ class Binomial(ProbsOrLogits):
             return ops.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         total = self.total_count
         arrangements = (total + 1).lgamma() - (value + 1).lgamma() - (total - value + 1).lgamma()
         return arrangements + value * self.logits - total * softplus(self.logits)

@@ -97,13 +97,11 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return self.icdf(ops.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return self._cont_bern_log_norm() - logistic_loss(self.logits, value)
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         probs = self._cut_probs()
         weight = probs.pow(value) * (1.0 - probs).pow(1.0 - value)
         inside = self._either((weight + probs - 1.0) / (2.0 * probs - 1.0), value)

@@ -74,8 +74,7 @@ class Dirichlet(Parametrised, ExponentialFamily):
         return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         kernel = ops.xlogy(self.concentration - 1.0, value).sum(-1)
         return kernel - self._log_normalizer(self.concentration)
 

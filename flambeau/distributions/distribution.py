@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -196,6 +197,11 @@ class Distribution:
 
     # ---- checks of values
 
+    def _check_sample(self, value: Any) -> None:
+        """`_validate_sample`, where arguments are to be checked."""
+        if self._validate_args:
+            self._validate_sample(value)
+
     def _validate_sample(self, value: Any) -> None:
         """Refuse a value of a wrong shape, or outside the support."""
         if not isinstance(value, Tensor):
@@ -204,7 +210,8 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(NO_SUPPORT.format(kind=type(self)), stacklevel=3)
+            within = sys._getframe(1).f_code is Distribution._check_sample.__code__
+            warnings.warn(NO_SUPPORT.format(kind=type(self)), stacklevel=4 if within else 3)
             return
         if not support.check(value).all():
             raise ValueError(

@@ -45,13 +45,11 @@ class Exponential(Parametrised, ExponentialFamily):
         return self.rate.new_empty(shape).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return 1 - ops.exp(-self.rate * value)
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -46,14 +46,12 @@ class Gamma(Parametrised, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = ops.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         kernel = ops.xlogy(self.concentration - 1, value) - self.rate * value
         return kernel + ops.xlogy(self.concentration, self.rate) - self.concentration.lgamma()
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return ops.special.gammainc(self.concentration, self.rate * value)
 
     def entropy(self) -> Tensor:

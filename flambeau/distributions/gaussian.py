@@ -31,8 +31,7 @@ class Gaussian(AroundLoc):
         raise NotImplementedError
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         square = self._squared_distance(value - self.loc)
         size = self._event_shape[0]
         return -0.5 * (size * math.log(2 * math.pi) + square) - self._half_log_det()

@@ -61,8 +61,7 @@ class GeneralizedPareto(Parametrised):
         return self.icdf(ops.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         z = self._z(value)
         straight, shape = self._curved()
         power = 1 / shape + 1
@@ -71,8 +70,7 @@ class GeneralizedPareto(Parametrised):
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of a sample above a value."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         z = self._z(value)
         straight, shape = self._curved()
         return ops.where(straight, -z, -ops.log1p(shape * z) / shape)

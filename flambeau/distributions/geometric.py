@@ -51,8 +51,7 @@ class Geometric(ProbsOrLogits):
             return (noise.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         value, probs = ops.broadcast_tensors(value, self.probs)
         # no failure of trials that can't fail: 0 * log(0) is to be 0
         failing = ops.where((probs == 1) & (value == 0), 0.0, probs)

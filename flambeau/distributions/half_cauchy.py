@@ -28,8 +28,7 @@ class HalfCauchy(Folded):
         return ops.full(shape, math.inf, dtype=self.scale.dtype, device=self.scale.device)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         value = ops.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         return self._doubled(value)
 

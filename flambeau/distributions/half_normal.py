@@ -35,8 +35,7 @@ class Folded(TransformedDistribution):
         return ops.zeros_like(self.scale)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return self._doubled(value)
 
     def _doubled(self, value: Tensor) -> Tensor:
@@ -44,8 +43,7 @@ class Folded(TransformedDistribution):
         return ops.where(value >= 0, doubled, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, prob: Tensor) -> Tensor:

@@ -39,13 +39,11 @@ class Laplace(AroundLoc):
         return self.loc - self.scale * noise.sign() * length
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         distance = value - self.loc
         return 0.5 - 0.5 * distance.sign() * ops.expm1(-distance.abs() / self.scale)
 

@@ -60,8 +60,7 @@ class LKJCholesky(Parametrised):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Each power of the diagonal, over their integral (page 1999 of the paper)."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         like, below = self.concentration, self.dim - 1
         row = ops.arange(2, self.dim + 1, device=like.device)
         power = 2 * (like - 1).unsqueeze(-1) + self.dim - row

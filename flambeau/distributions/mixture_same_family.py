@@ -84,8 +84,7 @@ class MixtureSameFamily(Parametrised):
         return (each * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, x: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(x)
+        self._check_sample(x)
         each = self._component_distribution.log_prob(self._pad(x))
         weight = ops.log_softmax(self._mixture_distribution.logits, dim=-1)
         return ops.logsumexp(each + weight, dim=-1)

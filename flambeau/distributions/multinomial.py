@@ -62,8 +62,7 @@ class Multinomial(OfCategorical):
             return counts.scatter_add_(-1, draws, ops.ones_like(draws, dtype=counts.dtype))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = ops.broadcast_tensors(self.logits, value)
         # an impossible index that does not come is no obstacle: 0 * log(0) is to be 0
         absent = (value == 0) & (logits == -float("inf"))

@@ -56,8 +56,7 @@ class NegativeBinomial(ProbsOrLogits):
             return ops.poisson(self._gamma.sample(sample_shape=sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         total = self.total_count
         kernel = -total * softplus(self.logits) - value * softplus(-self.logits)
         trials = total + value

@@ -52,14 +52,12 @@ class Normal(AroundLoc, ExponentialFamily):
         return self.loc + noise * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         square = (value - self.loc).pow(2) / (2 * self.scale.pow(2))
         return -square - self.scale.log() - HALF_LOG_TWO_PI
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         distance = (value - self.loc) * self.scale.reciprocal()
         return 0.5 * (1 + ops.erf(distance / math.sqrt(2)))
 

@@ -41,8 +41,7 @@ class Poisson(Parametrised, ExponentialFamily):
             return ops.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         rate, value = broadcast_all(self.rate, value)
         return ops.xlogy(value, rate) - rate - (value + 1).lgamma()
 

@@ -41,8 +41,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         return odds / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return self._log_density(logits - value.mul(self.temperature))
 

@@ -42,8 +42,7 @@ class ExpRelaxedCategorical(OfCategorical):
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         size = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
         scale = ops.full_like(self.temperature, float(size)).lgamma()

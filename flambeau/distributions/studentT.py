@@ -56,8 +56,7 @@ class StudentT(AroundLoc):
         return half.lgamma() + 0.5 * math.log(math.pi) - (half + 0.5).lgamma()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         square = ((value - self.loc) / self.scale).pow(2.0)
         normalizer = self.scale.log() + 0.5 * self.df.log() + self._log_beta()
         return -0.5 * (self.df + 1.0) * ops.log1p(square / self.df) - normalizer

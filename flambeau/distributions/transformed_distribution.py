@@ -84,8 +84,7 @@ class TransformedDistribution(Parametrised):
         return y
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         event_dim = len(self.event_shape)
         volume: Any = 0.0
         for transform in reversed(self.transforms):

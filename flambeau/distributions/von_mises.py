@@ -34,8 +34,7 @@ class VonMises(AroundLoc):
         return 1 - ratio
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         height = self.concentration * (value - self.loc).cos()
         log_bessel = ops.special.i0e(self.concentration).log() + self.concentration
         return height - math.log(2 * math.pi) - log_bessel

@@ -148,8 +148,7 @@ class Wishart(OfOneMatrix, ExponentialFamily):
         return log_diagonal(self._unbroadcasted_scale_tril) + half_log_two
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         size = self._event_shape[-1]
         scaled = ops.cholesky_solve(value, self._unbroadcasted_scale_tril)
         kernel = 0.5 * (self.df - size - 1) * ops.linalg.slogdet(value).logabsdet
