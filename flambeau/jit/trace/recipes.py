@@ -62,6 +62,7 @@ NAMES = {
     "__ifloordiv__": "floor_divide_", "__imod__": "remainder_",
     "negative": "neg", "swapaxes": "transpose", "swapdims": "transpose", "T": "numpy_T",
     "mT": "mT", "mH": "mH", "H": "matrix_H", "concat": "concat", "absolute": "abs",
+    "data": "detach",
     "nn.functional.pad": "pad", "nn.functional.fold": "col2im",
     "_linear": "linear", "_linear_no_bias": "linear", "_linear_nd": "linear",
     "_linear_nd_no_bias": "linear", "nn.functional.logsigmoid": "log_sigmoid",
@@ -223,16 +224,6 @@ def _to(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
     if places:
         return _to_device(trace, itself, args, kwargs, args[0].dtype)
     return trace.operator("to", itself, args, kwargs)
-
-
-@recipe("data")
-def _data(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
-    return trace.operator("detach", itself, args, kwargs)
-
-
-@recipe("type_as")
-def _type_as(trace: Any, itself: Any, args: Any, kwargs: Any) -> Any:
-    return trace.operator("type_as", itself, args, kwargs)
 
 
 @recipe("is_floating_point", "is_complex", "dtype", "device", "clone_", "requires_grad")
