@@ -92,8 +92,8 @@ class Fusion:
         self.plans: dict[Any, Plan | None] = {}
         self.kernels: dict[Any, tuple[launch.Kernel, loops.Kernel]] = {}
 
-    def run(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Any:
-        """The results, in `outs` or in new row-major memory; None where there is no kernel."""
+    def plan(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Plan | None:
+        """What a call does; None where there is no kernel."""
         key: Any = (settings.get_num_threads(), outs is None or describe(arrays, outs),
                     *[(a.shape, a.strides, a.dtype.num) for a in arrays])  # fmt: skip
         if self.fixed:
@@ -103,9 +103,13 @@ class Fusion:
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             plan = self.plans[key] = self._plan(arrays, outs)
+        return plan  # type: ignore[return-value]
+
+    def run(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Any:
+        """The results, in `outs` or in new row-major memory; None where there is no kernel."""
+        plan = self.plan(arrays, outs)
         if plan is None:
             return None
-        assert isinstance(plan, Plan)
         if plan.is_plain and outs is None:  # what small operators cost is the way to here
             out = empty(plan.shape, plan.dtypes[0])
             plan.kernel.once(*arrays, out, *plan.words)  # type: ignore[misc]

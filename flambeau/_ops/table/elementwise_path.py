@@ -13,6 +13,7 @@ from flambeau._ops.table import binder, dispatch, outputs, overrides
 from flambeau._ops.table import elementwise_text as texts
 from flambeau._ops.table import pointwise as kind
 from flambeau._ops.table.compiled import LargeKernels
+from flambeau._ops.table.inline_calls import learner
 from flambeau._ops.table.number_operands import (
     SCALARS,
     number_tensor,
@@ -22,7 +23,7 @@ from flambeau._ops.table.number_operands import (
 )
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import Plan
-from flambeau._runtime import choice, cpu
+from flambeau._runtime import choice, cpu, inline_cache
 from flambeau._tensor.bits import Bits, among, reading, writing
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, constructors, wrap
@@ -78,9 +79,9 @@ class Path:
             self.without_modes = found
         return found
 
-    def scope(self) -> dict[str, Any]:
-        """Names for the generated text."""
-        return {
+    def scope(self, inplace: bool = False) -> dict[str, Any]:
+        """Names for the generated text, or that of the in-place form."""
+        scope = {
             **dispatch.base_scope(self.op), "kernels": self.kernels, "general": self.general,
             "large": self.large, "with_factor": self.with_factor,
             "inplace": self.inplace, "operator": self.operator, "recorder": self.recorder,
@@ -92,6 +93,9 @@ class Path:
             "one": 1, "broadcast_error": broadcast_error, "scaled": scaled, "apart": apart,
             "tell_factor": tell_factor,
         }  # fmt: skip
+        learn = learner(self.kernels, self.large, self.large.limit, inplace)
+        scope["inline"] = inline_cache.Warming(scope, "inline", learn)
+        return scope
 
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""
@@ -446,7 +450,7 @@ def make_inplace_operator(op: Op, called: str) -> Callable[..., Any]:
     head = f"def {name}({target}, {other}):"
     text = path.text = texts.inplace_binary(op, head, target, other, operator=True)
     function = dispatch.compile_function(
-        f"{op.full_name} inplace operator", text, path.scope(), name
+        f"{op.full_name} inplace operator", text, path.scope(inplace=True), name
     )
     return dispatch.finish(function, op)
 
@@ -463,6 +467,7 @@ def make_inplace(op: Op) -> Callable[..., Any]:
         text = texts.inplace_numbers(op, head, path.names)
     else:
         text = f"{head}\n    return inplace({', '.join(path.names)})\n"
-    function = dispatch.compile_function(f"{op.full_name} inplace", text, path.scope(), name)
+    scope = path.scope(inplace=True)
+    function = dispatch.compile_function(f"{op.full_name} inplace", text, scope, name)
     function.path = path
     return dispatch.finish(function, op)

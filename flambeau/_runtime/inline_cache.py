@@ -1,0 +1,171 @@
+"""Inline caches: what calls with arguments of the same kinds did before, done again by machine code.
+
+    cache = InlineCache(learn)
+    data = cache(a, b)         # a new array, or None: then the caller computes
+
+An operator on small tensors costs what surrounds its loop: which kernel serves these types and
+layouts, new memory, the launch. All of it follows from the arguments' types, shapes and strides,
+and from the objects beside them (dims, flags), so that a call that has been described once is done
+again without asking: 0.3 us where the same through Python takes 1 to 4 (benchmarks/op_overhead.py,
+benchmarks/small_calls.py). The name is the field's for caches beside a place that calls (Deutsch
+and Schiffman, 1984).
+
+`learn(cache, *arguments)` is told of calls that no entry fits, and may describe them by `keep`. What it
+describes must hold for all arrays of that description, whatever their numbers: bodies that look at
+numbers have no entries.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from functools import cache as cache_once
+from functools import partial
+from typing import Any
+from weakref import proxy
+
+import numpy as np
+
+from flambeau._runtime import choice, launch
+from flambeau._runtime import inline_cache_kernels as layout
+from flambeau._runtime.cpu import NEW_FROM_DESCRIPTION, numpy_function
+from flambeau._runtime.trampoline import builtin, method
+
+CALLS = 200
+"""Calls of a row before it has a cache: a program that ends before has no use for it."""
+ndarray = np.ndarray
+
+
+@cache_once
+def possible() -> bool:
+    """Whether there are such caches at all: kernels are wanted, and nobody checks their accesses."""
+    return choice.ENGINE != "numpy" and choice.available() and not launch.WATCHED
+
+
+@cache_once
+def _code() -> int:
+    """The address of the machine code; 0 where it cannot be loaded."""
+    from flambeau._runtime import engine
+
+    if not possible():
+        return 0
+    try:
+        return engine.functions((layout.inline_call,))["inline_call"]
+    except RuntimeError:  # a library of kernels is without it
+        return 0
+
+
+class Argument:
+    """A slot that holds the address of an argument's first element."""
+
+    def __init__(self, position: int) -> None:
+        self.words = (layout.ARGUMENT, position)
+
+
+class Result:
+    """A slot that holds that of a result's."""
+
+    def __init__(self, position: int) -> None:
+        self.words = (layout.RESULT, position)
+
+
+class InlineCache:
+    """Some calls of one function, each described once."""
+
+    caches: list[InlineCache] = []  # noqa: RUF012
+
+    def __init__(self, learn: Callable[..., None]) -> None:
+        self.learn = partial(learn, proxy(self))
+        self.kept: list[Any] = [None] * layout.PLACES
+        self.next = 0
+        self.table = table = np.zeros(layout.WORDS, np.int64)
+        table[layout.LEARN], table[layout.NONE] = id(self.learn), id(None)
+        table[layout.ARRAYS] = id(ndarray)
+        table[layout.CREATE] = numpy_function(NEW_FROM_DESCRIPTION)
+        self.caches.append(self)
+
+    def function(self) -> Callable[..., Any] | None:
+        """The builtin function that looks into the cache; None where there is none."""
+        code = _code()
+        if not code:
+            return None
+        record = struct.pack("q", self.table.ctypes.data)
+        return builtin(method(b"inline_call", code), record, self)  # type: ignore[no-any-return]
+
+    def keep(self, arguments: Sequence[Any], results: Sequence[Any], slots: Sequence[Any], code: int,
+             steps: Sequence[int] = (), count: int = 0, state: int = 0,
+             alive: Any = None) -> None:  # fmt: skip
+        """Describe a call.
+
+        Args:
+            arguments: arrays, and objects that later calls must be given, too.
+            results: (dtype, shape) for a new row-major array; for one that is written to, the
+                position of that argument.
+            slots: `Argument`, `Result` and numbers: what the kernel at `code` is given.
+            steps: where `code` is the loop of a ufunc, the bytes from element to element for each
+                slot; `count` elements. `state` is what its loop gets besides.
+            alive: what must live as long as the entry.
+        """
+        if len(slots) > layout.MOST_SLOTS or len(results) > layout.MOST_RESULTS:
+            return
+        written = [result for result in results if isinstance(result, int)]
+        entry = [len(arguments)]
+        for k, value in enumerate(arguments):
+            if value.__class__ is ndarray:
+                kind = layout.WRITTEN if k in written else layout.READ
+                entry += [kind, id(value.dtype), value.ndim, *value.shape, *value.strides]
+            else:
+                entry.append(id(value))
+        kind = layout.LOOP if steps else layout.KERNEL
+        entry += [code, kind, state, count, len(results), len(slots)]
+        for result in results:
+            if isinstance(result, int):
+                entry += [0, result]
+            else:
+                dtype, shape = result
+                entry += [id(dtype), len(shape), *shape]
+        for slot in slots:
+            entry += slot.words if isinstance(slot, (Argument, Result)) else (layout.NUMBER, slot)
+        entry += steps
+        words = np.array(entry, np.int64)
+        objects = [value for value in arguments if value.__class__ is not ndarray]
+        types = [value.dtype for value in arguments if value.__class__ is ndarray]
+        place, self.next = self.next, (self.next + 1) % layout.PLACES
+        self.table[place] = words.ctypes.data
+        self.kept[place] = words, objects, types, results, alive
+
+    def forget(self) -> None:
+        """Forget all calls: what they depend on has changed."""
+        self.table[: layout.PLACES] = 0
+        self.table[layout.MISSES] = 0
+
+
+def forget() -> None:
+    """Forget the calls of all caches."""
+    for cache in InlineCache.caches:
+        cache.forget()
+
+
+class Warming:
+    """What stands under a name of generated text until its function has been called some times:
+    then the cache's builtin function takes its place. It finds nothing.
+
+    `scopes`: the globals of the function, and of its twins under other names.
+    """
+
+    def __init__(self, scope: dict[str, Any], name: str, learn: Callable[..., None]) -> None:
+        self.scopes = [scope]
+        self.name = name
+        self.learn = learn
+        self.left = CALLS
+
+    def __call__(self, *arguments: Any) -> None:
+        self.left -= 1
+        if self.left == 0:
+            found = InlineCache(self.learn).function() or nothing
+            for scope in self.scopes:
+                scope[self.name] = found
+
+
+def nothing(*arguments: Any) -> None:
+    """What finds nothing, for good."""
