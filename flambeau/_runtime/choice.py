@@ -108,6 +108,14 @@ if FROM_LIBRARY:
     LIMITS = LibraryLimits(LIMITS)
 
 
+class Learning:
+    """Whether calls are looked at that are to come into inline caches, and that NumPy and kernels
+    answer alike: then kernels compute them whatever their size, since a cached launch is the
+    shorter one."""
+
+    alike = False
+
+
 @cache
 def available() -> bool:
     """Whether there are kernels: llvmlite is installed, or there is a library of them."""

@@ -21,7 +21,7 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import cache as cache_once
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import proxy
 
 import numpy as np
@@ -69,6 +69,18 @@ class Result:
         self.words = (layout.RESULT, position)
 
 
+class Loop(NamedTuple):
+    """How a ufunc's loop goes over its operands: `outer` rows of `count` elements."""
+
+    state: int
+    """What it is told besides."""
+    count: int
+    steps: Sequence[int]
+    """Bytes from element to element, for each operand."""
+    outer: int
+    outer_steps: Sequence[int]
+
+
 class InlineCache:
     """Some calls of one function, each described once."""
 
@@ -93,8 +105,7 @@ class InlineCache:
         return builtin(method(b"inline_call", code), record, self)  # type: ignore[no-any-return]
 
     def keep(self, arguments: Sequence[Any], results: Sequence[Any], slots: Sequence[Any], code: int,
-             steps: Sequence[int] = (), count: int = 0, state: int = 0,
-             alive: Any = None) -> None:  # fmt: skip
+             loop: Loop | None = None, returned: int = 0, alive: Any = None) -> None:  # fmt: skip
         """Describe a call.
 
         Args:
@@ -102,8 +113,9 @@ class InlineCache:
             results: (dtype, shape) for a new row-major array; for one that is written to, the
                 position of that argument.
             slots: `Argument`, `Result` and numbers: what the kernel at `code` is given.
-            steps: where `code` is the loop of a ufunc, the bytes from element to element for each
-                slot; `count` elements. `state` is what its loop gets besides.
+            loop: where `code` is the loop of a ufunc, whose slots are addresses.
+            returned: how many results the call has, if not all; the others are memory that only
+                the kernel needs.
             alive: what must live as long as the entry.
         """
         if len(slots) > layout.MOST_SLOTS or len(results) > layout.MOST_RESULTS:
@@ -116,8 +128,10 @@ class InlineCache:
                 entry += [kind, id(value.dtype), value.ndim, *value.shape, *value.strides]
             else:
                 entry.append(id(value))
-        kind = layout.LOOP if steps else layout.KERNEL
-        entry += [code, kind, state, count, len(results), len(slots)]
+        kind = layout.KERNEL if loop is None else layout.LOOP
+        state, count, outer = (0, 0, 0) if loop is None else (loop.state, loop.count, loop.outer)
+        entry += [code, kind, state, count, outer, len(results), returned or len(results),
+                  len(slots)]  # fmt: skip
         for result in results:
             if isinstance(result, int):
                 entry += [0, result]
@@ -126,7 +140,8 @@ class InlineCache:
                 entry += [id(dtype), len(shape), *shape]
         for slot in slots:
             entry += slot.words if isinstance(slot, (Argument, Result)) else (layout.NUMBER, slot)
-        entry += steps
+        if loop is not None:
+            entry += [*loop.steps, *loop.outer_steps]
         words = np.array(entry, np.int64)
         objects = [value for value in arguments if value.__class__ is not ndarray]
         types = [value.dtype for value in arguments if value.__class__ is ndarray]

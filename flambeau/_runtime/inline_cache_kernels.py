@@ -40,8 +40,9 @@ READ, WRITTEN = 0, 1
 CLASS, DATA, DIMS, SIZES, STEPS, TYPE, FLAGS = 1, 2, 3, 4, 5, 7, 8
 ALIGNED, WRITEABLE = 0x100, 0x400
 
-# What follows the arguments, in words: what computes, and then results and slots.
-CODE, KIND, STATE, COUNT, RESULTS, SLOTS, END = 0, 1, 2, 3, 4, 5, 6
+# What follows the arguments, in words: what computes, and then results and slots. The results that
+# are not returned are memory that only the kernel needs.
+CODE, KIND, STATE, COUNT, OUTER, RESULTS, RETURNED, SLOTS, END = 0, 1, 2, 3, 4, 5, 6, 7, 8
 KERNEL, LOOP = 0, 1  # a kernel's entry; the loop of one of NumPy's ufuncs
 NUMBER, ARGUMENT, RESULT = 0, 1, 2  # what a slot holds
 
@@ -123,12 +124,15 @@ def done_again(table, known, values):
             external("Py_DecRef", None, made[k])
     else:
         compute(known, known + here, values, made)
+        returned = known[RETURNED]
         result = made[0]
-        if count > 1:
-            result = external("PyTuple_New", i64, count)
+        if returned > 1:
+            result = external("PyTuple_New", i64, returned)
             if result != 0:
-                for k in range(count):
+                for k in range(returned):
                     external("PyTuple_SetItem", i32, result, k, made[k])
+        for k in range(returned, count):
+            external("Py_DecRef", None, made[k])
     return result
 
 
@@ -147,7 +151,11 @@ def compute(known, slots, values, made):
     if known[KIND] == KERNEL:
         call_address(known[CODE], cast(pointer(i8), filled), i64(0), i64(1))
     else:
-        call_address(known[CODE], filled, known + COUNT, slots + 2 * count, known[STATE])
+        steps = slots + 2 * count  # from element to element, and then from row to row
+        for row in range(known[OUTER]):
+            call_address(known[CODE], filled, known + COUNT, steps, known[STATE])
+            for k in range(count):
+                filled[k] = filled[k] + steps[count + k]
 
 
 @native

@@ -14,7 +14,8 @@ import ctypes
 import os
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from flambeau._runtime.pool_kernels import MOST
 CHECKED = "bounds" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
 WATCHED = CHECKED or allocator.DEBUG
 pool_is_ready: Any = allocator.is_ready
-ndarray = np.ndarray
+ndarray, empty = np.ndarray, np.empty
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
 EVERYWHERE = (0, (1 << 64) - 1)
 
@@ -35,7 +36,7 @@ EVERYWHERE = (0, (1 << 64) - 1)
 class Kernel:
     """Machine code and how to hand it its arguments."""
 
-    __slots__ = ("address", "alone", "direct", "entry", "fault", "name", "pack", "pointers",
+    __slots__ = ("address", "alone", "direct", "entry", "fault", "letters", "name", "pack", "pointers",
                  "spread", "statics")  # fmt: skip
     alone: Any
     direct: Any
@@ -55,7 +56,7 @@ class Kernel:
         types = [native.type_of(p, dict(statics)) for p in native.parameters
                  if not p.static and p.name not in ("task", "tasks")]  # fmt: skip
         self.pointers = tuple(isinstance(type, Pointer) for type in types)
-        letters = "".join(
+        self.letters = letters = "".join(
             ["Q" if isinstance(t, Pointer) else "d" if t.is_float else "q" for t in types]
         )
         self.pack: Callable[..., bytes] = struct.Struct(
@@ -74,6 +75,8 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> None:
         """Run as one task in the caller's thread."""
+        if observers:
+            tell(self, 1, arguments)
         self.alone(*arguments)
 
     def once(self, *arguments: Any) -> None:
@@ -81,6 +84,8 @@ class Kernel:
         (benchmarks/op_overhead.py) is the way to here."""
         if not pool_is_ready():
             allocator.ready()
+        if observers:
+            tell(self, 1, arguments)
         self.direct(*arguments)
 
     def parallel(self, tasks: int, *arguments: Any, worth: int = MOST) -> None:
@@ -88,6 +93,8 @@ class Kernel:
         are."""
         if not pool_is_ready():
             allocator.ready()  # the first large work of a thread
+        if observers:
+            tell(self, tasks, arguments)
         if tasks == 1:
             self.alone(*arguments)
             return
@@ -127,6 +134,46 @@ class Kernel:
             place[0] = 0
             raise IndexError(f"kernel {self.name} {self.statics}: access outside of its array, "
                              f"line {line}")  # fmt: skip
+
+
+class Seen:
+    """What a thread launches in a region: (kernel, number of tasks, arguments) of each launch; and
+    the memory that nobody but the kernels has a use for."""
+
+    def __init__(self) -> None:
+        self.launches: list[tuple[Kernel, int, tuple[Any, ...]]] = []
+        self.scratch: list[np.ndarray] = []
+
+
+observers: dict[int, Seen] = {}
+"""The threads that want to know what they launch."""
+
+
+def tell(kernel: Kernel, tasks: int, arguments: tuple[Any, ...]) -> None:
+    """Note a launch for its thread."""
+    seen = observers.get(threading.get_ident())
+    if seen is not None:
+        seen.launches.append((kernel, tasks, arguments))
+
+
+def scratch(count: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """Memory for a kernel, whose contents nobody looks at before or afterwards."""
+    memory = empty(count, dtype)
+    seen = observers.get(threading.get_ident()) if observers else None
+    if seen is not None:
+        seen.scratch.append(memory)
+    return memory
+
+
+@contextmanager
+def observed() -> Iterator[Seen]:
+    """A region whose launches by this thread are noted."""
+    number = threading.get_ident()
+    observers[number] = seen = Seen()
+    try:
+        yield seen
+    finally:
+        del observers[number]
 
 
 class LibraryKernel(Kernel):
