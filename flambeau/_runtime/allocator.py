@@ -29,8 +29,6 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from flambeau._runtime import cpu
 from flambeau._runtime import memory_kernels as layout
 

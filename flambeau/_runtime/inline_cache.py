@@ -1,4 +1,4 @@
-"""Inline caches: what calls with arguments of the same kinds did before, done again by machine code.
+"""Inline caches: what calls with arguments of these kinds did before, done again by machine code.
 
     cache = InlineCache(learn)
     data = cache(a, b)         # a new array, or None: then the caller computes
@@ -10,9 +10,9 @@ again without asking: 0.3 us where the same through Python takes 1 to 4 (benchma
 benchmarks/small_calls.py). The name is the field's for caches beside a place that calls (Deutsch
 and Schiffman, 1984).
 
-`learn(cache, *arguments)` is told of calls that no entry fits, and may describe them by `keep`. What it
-describes must hold for all arrays of that description, whatever their numbers: bodies that look at
-numbers have no entries.
+`learn(cache, *arguments)` is told of calls that no entry fits, and may describe them by `keep`.
+What it describes must hold for all arrays of that description, whatever their numbers: bodies that
+look at numbers have no entries.
 """
 
 from __future__ import annotations
@@ -26,20 +26,12 @@ from weakref import proxy
 
 import numpy as np
 
-from flambeau._runtime import choice, launch
+from flambeau._core import dtype as dt
 from flambeau._runtime import inline_cache_kernels as layout
 from flambeau._runtime.cpu import NEW_FROM_DESCRIPTION, numpy_function
 from flambeau._runtime.trampoline import builtin, method
 
-CALLS = 200
-"""Calls of a row before it has a cache: a program that ends before has no use for it."""
 ndarray = np.ndarray
-
-
-@cache_once
-def possible() -> bool:
-    """Whether there are such caches at all: kernels are wanted, and nobody checks their accesses."""
-    return choice.ENGINE != "numpy" and choice.available() and not launch.WATCHED
 
 
 @cache_once
@@ -47,8 +39,6 @@ def _code() -> int:
     """The address of the machine code; 0 where it cannot be loaded."""
     from flambeau._runtime import engine
 
-    if not possible():
-        return 0
     try:
         return engine.functions((layout.inline_call,))["inline_call"]
     except RuntimeError:  # a library of kernels is without it
@@ -56,25 +46,26 @@ def _code() -> int:
 
 
 class Argument:
-    """A slot that holds the address of an argument's first element."""
+    """A slot that holds an address in an argument, so many bytes behind its first element."""
 
-    def __init__(self, position: int) -> None:
-        self.words = (layout.ARGUMENT, position)
+    def __init__(self, position: int, offset: int = 0) -> None:
+        self.words = (layout.ARGUMENT, position | offset << layout.OFFSET)
 
 
 class Result:
-    """A slot that holds that of a result's."""
+    """A slot that holds an address in a result."""
 
-    def __init__(self, position: int) -> None:
-        self.words = (layout.RESULT, position)
+    def __init__(self, position: int, offset: int = 0) -> None:
+        self.position = position
+        self.words = (layout.RESULT, position | offset << layout.OFFSET)
 
 
 class Loop(NamedTuple):
-    """How a ufunc's loop goes over its operands: `outer` rows of `count` elements."""
+    """How a ufunc's loop goes over its operands: `outer` rows of `length` elements."""
 
     state: int
     """What it is told besides."""
-    count: int
+    length: int
     steps: Sequence[int]
     """Bytes from element to element, for each operand."""
     outer: int
@@ -104,8 +95,9 @@ class InlineCache:
         record = struct.pack("q", self.table.ctypes.data)
         return builtin(method(b"inline_call", code), record, self)  # type: ignore[no-any-return]
 
-    def keep(self, arguments: Sequence[Any], results: Sequence[Any], slots: Sequence[Any], code: int,
-             loop: Loop | None = None, returned: int = 0, alive: Any = None) -> None:  # fmt: skip
+    def keep(self, arguments: Sequence[Any], results: Sequence[Any], slots: Sequence[Any],
+             code: int, loop: Loop | None = None, returned: int = 0, flag: int = 0,
+             alive: Any = None) -> None:  # fmt: skip
         """Describe a call.
 
         Args:
@@ -116,6 +108,8 @@ class InlineCache:
             loop: where `code` is the loop of a ufunc, whose slots are addresses.
             returned: how many results the call has, if not all; the others are memory that only
                 the kernel needs.
+            flag: which result, counted from 1, is a number that is not 0 where the kernel refuses
+                the arguments: then the call is as one that no entry fits.
             alive: what must live as long as the entry.
         """
         if len(slots) > layout.MOST_SLOTS or len(results) > layout.MOST_RESULTS:
@@ -129,8 +123,8 @@ class InlineCache:
             else:
                 entry.append(id(value))
         kind = layout.KERNEL if loop is None else layout.LOOP
-        state, count, outer = (0, 0, 0) if loop is None else (loop.state, loop.count, loop.outer)
-        entry += [code, kind, state, count, outer, len(results), returned or len(results),
+        state, count, outer = (0, 0, 0) if loop is None else (loop.state, loop.length, loop.outer)
+        entry += [code, kind, state, count, outer, len(results), returned or len(results), flag,
                   len(slots)]  # fmt: skip
         for result in results:
             if isinstance(result, int):
@@ -161,26 +155,4 @@ def forget() -> None:
         cache.forget()
 
 
-class Warming:
-    """What stands under a name of generated text until its function has been called some times:
-    then the cache's builtin function takes its place. It finds nothing.
-
-    `scopes`: the globals of the function, and of its twins under other names.
-    """
-
-    def __init__(self, scope: dict[str, Any], name: str, learn: Callable[..., None]) -> None:
-        self.scopes = [scope]
-        self.name = name
-        self.learn = learn
-        self.left = CALLS
-
-    def __call__(self, *arguments: Any) -> None:
-        self.left -= 1
-        if self.left == 0:
-            found = InlineCache(self.learn).function() or nothing
-            for scope in self.scopes:
-                scope[self.name] = found
-
-
-def nothing(*arguments: Any) -> None:
-    """What finds nothing, for good."""
+dt.on_default_change.append(forget)

@@ -41,10 +41,12 @@ CLASS, DATA, DIMS, SIZES, STEPS, TYPE, FLAGS = 1, 2, 3, 4, 5, 7, 8
 ALIGNED, WRITEABLE = 0x100, 0x400
 
 # What follows the arguments, in words: what computes, and then results and slots. The results that
-# are not returned are memory that only the kernel needs.
-CODE, KIND, STATE, COUNT, OUTER, RESULTS, RETURNED, SLOTS, END = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# are not returned are memory that only the kernel needs, among them a number, FLAG counted from 1,
+# that says whether the kernel refuses the arguments.
+CODE, KIND, STATE, COUNT, OUTER, RESULTS, RETURNED, FLAG, SLOTS, END = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 KERNEL, LOOP = 0, 1  # a kernel's entry; the loop of one of NumPy's ufuncs
-NUMBER, ARGUMENT, RESULT = 0, 1, 2  # what a slot holds
+NUMBER, ARGUMENT, RESULT = 0, 1, 2  # what a slot holds: a number, or an address in an array
+POSITION, OFFSET = 0xFF, 8  # which array, and above these bits how many bytes behind its start
 
 BYTES = bytes.__basicsize__ - 1  # where the contents of a bytes object begin
 MOST_RESULTS = 4
@@ -126,6 +128,11 @@ def done_again(table, known, values):
         compute(known, known + here, values, made)
         returned = known[RETURNED]
         result = made[0]
+        if known[FLAG] != 0:
+            if at(at(made[known[FLAG] - 1])[DATA])[0] != 0:
+                returned = i64(0)
+                result = table[NONE]
+                external("Py_IncRef", None, result)
         if returned > 1:
             result = external("PyTuple_New", i64, returned)
             if result != 0:
@@ -144,9 +151,9 @@ def compute(known, slots, values, made):
     for k in range(count):
         kind, word = slots[2 * k], slots[2 * k + 1]
         if kind == ARGUMENT:
-            word = at(values[word])[DATA]
+            word = at(values[word & POSITION])[DATA] + (word >> OFFSET)
         elif kind == RESULT:
-            word = at(made[word])[DATA]
+            word = at(made[word & POSITION])[DATA] + (word >> OFFSET)
         filled[k] = word
     if known[KIND] == KERNEL:
         call_address(known[CODE], cast(pointer(i8), filled), i64(0), i64(1))

@@ -14,8 +14,7 @@ import ctypes
 import os
 import struct
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,13 @@ import numpy as np
 from flambeau._compiler.types import Pointer
 from flambeau._runtime import allocator, choice, threads, trampoline
 from flambeau._runtime.cpu import _HEADER, _word_at, address
+from flambeau._runtime.observed import observers, tell
 from flambeau._runtime.pool_kernels import MOST
 
 CHECKED = "bounds" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
 WATCHED = CHECKED or allocator.DEBUG
 pool_is_ready: Any = allocator.is_ready
-ndarray, empty = np.ndarray, np.empty
+ndarray = np.ndarray
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
 EVERYWHERE = (0, (1 << 64) - 1)
 
@@ -134,46 +134,6 @@ class Kernel:
             place[0] = 0
             raise IndexError(f"kernel {self.name} {self.statics}: access outside of its array, "
                              f"line {line}")  # fmt: skip
-
-
-class Seen:
-    """What a thread launches in a region: (kernel, number of tasks, arguments) of each launch; and
-    the memory that nobody but the kernels has a use for."""
-
-    def __init__(self) -> None:
-        self.launches: list[tuple[Kernel, int, tuple[Any, ...]]] = []
-        self.scratch: list[np.ndarray] = []
-
-
-observers: dict[int, Seen] = {}
-"""The threads that want to know what they launch."""
-
-
-def tell(kernel: Kernel, tasks: int, arguments: tuple[Any, ...]) -> None:
-    """Note a launch for its thread."""
-    seen = observers.get(threading.get_ident())
-    if seen is not None:
-        seen.launches.append((kernel, tasks, arguments))
-
-
-def scratch(count: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """Memory for a kernel, whose contents nobody looks at before or afterwards."""
-    memory = empty(count, dtype)
-    seen = observers.get(threading.get_ident()) if observers else None
-    if seen is not None:
-        seen.scratch.append(memory)
-    return memory
-
-
-@contextmanager
-def observed() -> Iterator[Seen]:
-    """A region whose launches by this thread are noted."""
-    number = threading.get_ident()
-    observers[number] = seen = Seen()
-    try:
-        yield seen
-    finally:
-        del observers[number]
 
 
 class LibraryKernel(Kernel):

@@ -44,6 +44,7 @@ def _gather_gradient(grad: Any, self: Any, dim: int, index: Any, sparse_grad: bo
 @kernel(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     regular=True,
+    inline="alike",
     device_check="gather",
     batch="dims",
     out=True,
@@ -95,6 +96,7 @@ def _check_sizes(shape: tuple[int, ...], source: tuple[int, ...], dim: int) -> N
 @kernel(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     regular=True,
+    inline="alike",
     device_check="_index_select",
     out=True,
     out_type=SAME,

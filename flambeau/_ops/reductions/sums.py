@@ -491,6 +491,7 @@ def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarra
     values = None
     if kernels is not None:
         values = kernels.truth(data, axes, keepdim, ufunc is np.logical_and)
+        values = None if values is None else values.view(result)
     if values is None and dim is None and not keepdim:  # counting is faster than ufunc.reduce
         count = np.count_nonzero(_truth(data))
         values = count == data.size if ufunc is np.logical_and else count > 0

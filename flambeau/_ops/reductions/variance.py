@@ -99,7 +99,6 @@ _PARAMETERS = "Tensor self, int[1]? dim=None, Scalar? correction=None, bool keep
 
 @reduction(
     f"_var({_PARAMETERS}) -> Tensor",
-    inline=True,
     node="VarBackward0",
     saved_facts=CORRECTION,
     aten=partial(_in_aten, "var"),

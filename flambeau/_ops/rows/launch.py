@@ -21,7 +21,8 @@ from flambeau._core import settings
 from flambeau._ops.rows import kernels as shared
 from flambeau._runtime import features
 from flambeau._runtime.cpu import address
-from flambeau._runtime.launch import Kernel, kernel, scratch
+from flambeau._runtime.launch import Kernel, kernel
+from flambeau._runtime.observed import scratch
 
 GRAIN = 1 << 14
 """Elements of a task at least."""

@@ -33,7 +33,6 @@ from flambeau._ops.table.recording import compile_function
 from flambeau._ops.table.result_types import result_type_of
 from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import choice, cpu
-from flambeau._runtime.inline_cache import Warming
 from flambeau._tensor.bits import Bits, BitTensor, among, like, set_bits
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new, wrap
@@ -328,7 +327,7 @@ def compile_text(op: Op, text: str, name: str) -> Callable[..., Any]:
         arguments = ", ".join(argument_text(op, a) for a in op.schema.arguments)
         names = ", ".join(binder.python_name(op, a) for a in op.schema.arguments)
         run = eval(f"lambda {names}: body({arguments})", scope)
-        scope["inline"] = Warming(scope, "inline", inline_calls.observer(run, op.inline == "alike"))
+        scope["inline"] = inline_calls.warming(scope, run, op)
     function: Callable[..., Any] = compile_function(op.full_name, text, scope, name)
     if op.factors:
         bits.let_see_factors(op, function)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from flambeau._ops.table import binder, dispatch, outputs, overrides
 from flambeau._ops.table import elementwise_text as texts
 from flambeau._ops.table import pointwise as kind
 from flambeau._ops.table.compiled import LargeKernels
-from flambeau._ops.table.inline_calls import learner
 from flambeau._ops.table.number_operands import (
     SCALARS,
     number_tensor,
@@ -23,7 +22,8 @@ from flambeau._ops.table.number_operands import (
 )
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import Plan
-from flambeau._runtime import choice, cpu, inline_cache
+from flambeau._runtime import choice, cpu
+from flambeau._runtime.warming import Warming
 from flambeau._tensor.bits import Bits, among, reading, writing
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, constructors, wrap
@@ -93,9 +93,13 @@ class Path:
             "one": 1, "broadcast_error": broadcast_error, "scaled": scaled, "apart": apart,
             "tell_factor": tell_factor,
         }  # fmt: skip
-        learn = learner(self.kernels, self.large, self.large.limit, inplace)
-        scope["inline"] = inline_cache.Warming(scope, "inline", learn)
+        scope["inline"] = Warming(scope, "inline", partial(self._learner, inplace))
         return scope
+
+    def _learner(self, inplace: bool) -> Callable[..., None]:
+        from flambeau._ops.table.pointwise_calls import learner
+
+        return learner(self.kernels, self.large, self.large.limit, inplace)
 
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""

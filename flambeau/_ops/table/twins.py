@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._ops.table import gates, redirection
-from flambeau._runtime.inline_cache import Warming
+from flambeau._runtime.warming import Warming
 from flambeau._tensor.method_names import name_as_method
 from flambeau._tensor.tensor import is_ours
 
