@@ -98,6 +98,35 @@ def end_of_arguments(known, values, given, arrays):
 
 
 @native
+def made_anew(table, type, dims, sizes):
+    """A new array; 0 where memory is out. NumPy takes over one count of its type."""
+    external("Py_IncRef", None, type)
+    return call_result(i64, table[CREATE], table[ARRAYS], type, i32(dims), sizes, i64(0), i64(0),
+                       i32(0), i64(0))  # fmt: skip
+
+
+@native
+def returned_of(table, known, made):
+    """What a call returns of the results: one, a tuple, or None where the kernel refused. The
+    others are given up."""
+    count = known[RETURNED]
+    result = made[0]
+    if known[FLAG] != 0:
+        if at(at(made[known[FLAG] - 1])[DATA])[0] != 0:
+            count = i64(0)
+            result = table[NONE]
+            external("Py_IncRef", None, result)
+    if count > 1:
+        result = external("PyTuple_New", i64, count)
+        if result != 0:
+            for k in range(count):
+                external("PyTuple_SetItem", i32, result, k, made[k])
+    for k in range(count, known[RESULTS]):
+        external("Py_DecRef", None, made[k])
+    return result
+
+
+@native
 def done_again(table, known, values):
     """The result of a call: an array, or a tuple of several; 0 where memory is out."""
     count = known[RESULTS]
@@ -105,41 +134,24 @@ def done_again(table, known, values):
     here = i64(END)
     failed = i64(0)
     for k in range(count):
-        kind = known[here]
-        value = i64(0)
-        if kind == 0:
+        type = known[here]
+        if type == 0:  # one that is written to
             value = values[known[here + 1]]
             external("Py_IncRef", None, value)
+            made[k] = value
             here += 2
         else:
-            dims = known[here + 1]
-            external("Py_IncRef", None, kind)
-            value = call_result(i64, table[CREATE], table[ARRAYS], kind, i32(dims),
-                                known + (here + 2), i64(0), i64(0), i32(0), i64(0))  # fmt: skip
-            here += 2 + dims
-        made[k] = value
-        if value == 0:
-            failed = i64(1)
+            value = made_anew(table, type, known[here + 1], known + (here + 2))
+            failed = select(value == 0, i64(1), failed)
+            made[k] = value
+            here += 2 + known[here + 1]
     result = i64(0)
     if failed != 0:
         for k in range(count):
             external("Py_DecRef", None, made[k])
     else:
         compute(known, known + here, values, made)
-        returned = known[RETURNED]
-        result = made[0]
-        if known[FLAG] != 0:
-            if at(at(made[known[FLAG] - 1])[DATA])[0] != 0:
-                returned = i64(0)
-                result = table[NONE]
-                external("Py_IncRef", None, result)
-        if returned > 1:
-            result = external("PyTuple_New", i64, returned)
-            if result != 0:
-                for k in range(returned):
-                    external("PyTuple_SetItem", i32, result, k, made[k])
-        for k in range(returned, count):
-            external("Py_DecRef", None, made[k])
+        result = returned_of(table, known, made)
     return result
 
 
@@ -159,7 +171,7 @@ def compute(known, slots, values, made):
         call_address(known[CODE], cast(pointer(i8), filled), i64(0), i64(1))
     else:
         steps = slots + 2 * count  # from element to element, and then from row to row
-        for row in range(known[OUTER]):
+        for _ in range(known[OUTER]):
             call_address(known[CODE], filled, known + COUNT, steps, known[STATE])
             for k in range(count):
                 filled[k] = filled[k] + steps[count + k]

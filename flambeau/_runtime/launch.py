@@ -36,8 +36,8 @@ EVERYWHERE = (0, (1 << 64) - 1)
 class Kernel:
     """Machine code and how to hand it its arguments."""
 
-    __slots__ = ("address", "alone", "direct", "entry", "fault", "letters", "name", "pack", "pointers",
-                 "spread", "statics")  # fmt: skip
+    __slots__ = ("address", "alone", "direct", "entry", "fault", "letters", "name", "pack",
+                 "pointers", "spread", "statics")  # fmt: skip
     alone: Any
     direct: Any
     spread: Any

@@ -62,10 +62,10 @@ def _keep_launch(cache: InlineCache, arguments: tuple[Any, ...], results: tuple[
                  seen: observed.Seen) -> None:  # fmt: skip
     """Describe a call that was one launch, if it is nothing else."""
     kernel, tasks, given = seen.launches[0]
-    if len(seen.flags) > 1:
-        return
     made = [*results, *seen.scratch, *seen.flags]
-    if tasks != 1 or not all(_is_new(value) for value in made) or _is_large(made):
+    if len(seen.flags) > 1 or tasks != 1:
+        return
+    if not all(_is_new(value) for value in made) or _is_large(made):
         return
     arrays = [(k, a) for k, a in enumerate(arguments) if a.__class__ is ndarray]
     places = [(a, Result, k) for k, a in enumerate(made)] + [(a, Argument, k) for k, a in arrays]
@@ -73,29 +73,33 @@ def _keep_launch(cache: InlineCache, arguments: tuple[Any, ...], results: tuple[
         [array for array, _, _ in places]
     ):  # which one a kernel is given is not known
         return
-    slots: list[Any] = []
-    constants = []
-    for letter, word in zip(kernel.letters, given, strict=True):
-        if letter == "d":
-            slots.append(struct.unpack("q", struct.pack("d", word))[0])
-        elif letter == "q":
-            slots.append(int(word))
-        elif word.__class__ is not ndarray:
-            return
-        else:
-            start = cpu.address(word)
-            slot = next((kind(k, start - first) for array, kind, k in places
-                         if 0 <= start - (first := cpu.address(array)) < array.nbytes), None)  # fmt: skip
-            if slot is None and not _is_constant(word):
-                return
-            if slot is None:
-                constants.append(word)
-            slots.append(start if slot is None else slot)
+    slots = [
+        _slot(letter, word, places) for letter, word in zip(kernel.letters, given, strict=True)
+    ]
     written = {slot.position for slot in slots if isinstance(slot, Result)}
-    if len(written) == len(made):
-        described = [(value.dtype, value.shape) for value in made]
-        cache.keep(arguments, described, slots, kernel.address, None, len(results),
-                   len(made) if seen.flags else 0, (kernel, constants))  # fmt: skip
+    if None in slots or len(written) != len(made):
+        return
+    tables = [word for word in given if word.__class__ is ndarray and _is_constant(word)]
+    described = [(value.dtype, value.shape) for value in made]
+    cache.keep(arguments, described, slots, kernel.address, None, len(results),
+               len(made) if seen.flags else 0, (kernel, tables))  # fmt: skip
+
+
+def _slot(letter: str, word: Any, places: Sequence[Any]) -> Any:
+    """What a kernel is given for an argument; None for memory that is neither the call's own, at
+    `places`, nor a constant."""
+    if letter == "d":
+        return struct.unpack("q", struct.pack("d", word))[0]
+    if letter == "q":
+        return int(word)
+    if word.__class__ is not ndarray:
+        return None
+    start = cpu.address(word)
+    for array, kind, k in places:
+        offset = start - cpu.address(array)
+        if 0 <= offset < array.nbytes:
+            return kind(k, offset)
+    return start if _is_constant(word) else None
 
 
 def _are_apart(arrays: Sequence[np.ndarray]) -> bool:

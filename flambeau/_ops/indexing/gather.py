@@ -184,7 +184,7 @@ def take(data: np.ndarray, index: np.ndarray) -> np.ndarray:
     """
     require_known("take_cpu", data.dtype)
     if index.dtype == LONG and data.ndim:
-        found = scatter.read_rows(data.reshape(-1), 0, index, wrap=True)
+        found = scatter.read_rows(data.reshape(-1), 0, index, True)
         if found is not None:
             return found  # type: ignore[no-any-return]
     positions = flat_positions(index, data.size, "take")
