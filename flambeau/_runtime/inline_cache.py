@@ -96,7 +96,7 @@ class InlineCache:
         return builtin(method(b"inline_call", code), record, self)  # type: ignore[no-any-return]
 
     def keep(self, arguments: Sequence[Any], results: Sequence[Any], slots: Sequence[Any],
-             code: int, loop: Loop | None = None, returned: int = 0, flag: int = 0,
+             code: int, loop: Loop | None = None, returned: int = 0, flag: int = 0, given: int = 64,
              alive: Any = None) -> None:  # fmt: skip
         """Describe a call.
 
@@ -110,6 +110,7 @@ class InlineCache:
                 the kernel needs.
             flag: which result, counted from 1, is a number that is not 0 where the kernel refuses
                 the arguments: then the call is as one that no entry fits.
+            given: from this position on arrays have to be the same ones in later calls.
             alive: what must live as long as the entry.
         """
         if len(slots) > layout.MOST_SLOTS or len(results) > layout.MOST_RESULTS:
@@ -117,7 +118,7 @@ class InlineCache:
         written = [result for result in results if isinstance(result, int)]
         entry = [len(arguments)]
         for k, value in enumerate(arguments):
-            if value.__class__ is ndarray:
+            if value.__class__ is ndarray and k < given:
                 kind = layout.WRITTEN if k in written else layout.READ
                 entry += [kind, id(value.dtype), value.ndim, *value.shape, *value.strides]
             else:
@@ -137,7 +138,7 @@ class InlineCache:
         if loop is not None:
             entry += [*loop.steps, *loop.outer_steps]
         words = np.array(entry, np.int64)
-        objects = [value for value in arguments if value.__class__ is not ndarray]
+        objects = [v for k, v in enumerate(arguments) if v.__class__ is not ndarray or k >= given]
         types = [value.dtype for value in arguments if value.__class__ is ndarray]
         place, self.next = self.next, (self.next + 1) % layout.PLACES
         self.table[place] = words.ctypes.data

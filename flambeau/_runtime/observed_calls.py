@@ -82,7 +82,7 @@ def _keep_launch(cache: InlineCache, arguments: tuple[Any, ...], results: tuple[
     tables = [word for word in given if word.__class__ is ndarray and _is_constant(word)]
     described = [(value.dtype, value.shape) for value in made]
     cache.keep(arguments, described, slots, kernel.address, None, len(results),
-               len(made) if seen.flags else 0, (kernel, tables))  # fmt: skip
+               len(made) if seen.flags else 0, alive=(kernel, tables))  # fmt: skip
 
 
 def _slot(letter: str, word: Any, places: Sequence[Any]) -> Any:

@@ -142,7 +142,7 @@ def format_strides(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
 
 
 @kernel("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-        regular=True, elementwise=True,
+        regular=True, elementwise=True, inline="alike",
         backward={"self": lambda grad: grad})  # fmt: skip
 def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
     """A copy in new memory; gradients flow through.

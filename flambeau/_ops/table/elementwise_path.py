@@ -99,7 +99,8 @@ class Path:
     def _learner(self, inplace: bool) -> Callable[..., None]:
         from flambeau._ops.table.pointwise_calls import learner
 
-        return learner(self.kernels, self.large, self.large.limit, inplace)
+        count = texts.leading_tensors(self.op)
+        return learner(self.kernels, self.large, self.large.limit, inplace, count)
 
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""

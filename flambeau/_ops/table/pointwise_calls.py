@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._compiler.numpy_source import Position
 from flambeau._core.layout import contiguous_strides
+from flambeau._runtime import cpu
 from flambeau._runtime.inline_cache import Argument, InlineCache, Loop, Result
 
 ndarray = np.ndarray
@@ -22,12 +24,14 @@ FUNCTIONS, DATA, TYPES = (object.__basicsize__ + offset for offset in (16, 24, 4
 """Where fields of NumPy's struct of a ufunc stand (a part of its ABI)."""
 
 
-def learner(kernels: Any, large: Any, limit: int, inplace: bool = False) -> Callable[..., None]:
+def learner(kernels: Any, large: Any, limit: int, inplace: bool,
+            tensors: int) -> Callable[..., None]:  # fmt: skip
     """What describes a row's calls.
 
     Args:
         kernels, large: the row's functions of arrays by dtype; `large` from `limit` elements on.
         inplace: results are written to the first array.
+        tensors: how many arrays are those of tensors; the others are numbers.
     """
 
     def learn(cache: InlineCache, *arrays: Any) -> None:
@@ -43,9 +47,12 @@ def learner(kernels: Any, large: Any, limit: int, inplace: bool = False) -> Call
             return
         kernel = (large if are_large.pop() else kernels)[first.dtype]
         if isinstance(kernel, np.ufunc):
-            _keep_ufunc(cache, kernel, arrays, inplace)
+            _keep_ufunc(cache, kernel, arrays, inplace, [*map(Position, range(len(arrays)))])
+        elif hasattr(kernel, "ufunc"):
+            ufunc, operands = kernel.ufunc
+            _keep_ufunc(cache, ufunc, arrays, inplace, operands)
         elif hasattr(kernel, "fusion"):
-            kernel.fusion.describe(cache, arrays, inplace)
+            kernel.fusion.describe(cache, arrays, inplace, tensors)
 
     return learn
 
@@ -58,9 +65,10 @@ def _is_regular(array: np.ndarray) -> bool:
 
 
 def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
-                inplace: bool) -> None:  # fmt: skip
+                inplace: bool, operands: list[Any]) -> None:  # fmt: skip
+    """`operands`: positions of arrays, and numbers."""
     found = loop_of(ufunc, arrays[0].dtype)
-    if found is None:
+    if found is None or not all(_leaves_type(o, arrays[0].dtype) for o in operands):
         return
     code, state, dtype = found
     try:
@@ -70,17 +78,30 @@ def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
     if inplace and (dtype is not arrays[0].dtype or arrays[0].shape != shape):
         return
     count = math.prod(shape)
-    strides = [np.broadcast_to(a, shape).strides for a in arrays]
+    taken = [arrays[o] if isinstance(o, Position) else np.array(o, arrays[0].dtype)
+             for o in operands]  # fmt: skip
+    strides = [np.broadcast_to(a, shape).strides for a in taken]
     strides.append(row_major(shape, dtype.itemsize))
     dims = collapsed(shape, strides)
     if len(dims) > 1 and (len(dims) > 2 or ufunc not in ROUNDED_ONCE or dtype.kind == "c"):
         return
     if count == 1:  # as NumPy has it: its loops over complex numbers round by what steps they see
-        dims = [(1, [*[a.itemsize for a in arrays], dtype.itemsize])]
+        dims = [(1, [*[a.itemsize for a in taken], dtype.itemsize])]
     (outer, rows), (length, steps) = [(1, [0] * len(strides)), *dims][-2:]
-    slots = [*map(Argument, range(len(arrays))), Argument(0) if inplace else Result(0)]
+    numbers = [array for o, array in zip(operands, taken, strict=True)
+               if not isinstance(o, Position)]  # fmt: skip
+    given = [Argument(o) if isinstance(o, Position) else cpu.address(array)
+             for o, array in zip(operands, taken, strict=True)]  # fmt: skip
+    slots = [*given, Argument(0) if inplace else Result(0)]
     cache.keep(arrays, [0 if inplace else (dtype, shape)], slots, code,
-               Loop(state, length, steps, outer, rows))  # fmt: skip
+               Loop(state, length, steps, outer, rows), alive=numbers)  # fmt: skip
+
+
+def _leaves_type(operand: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether an operand is of a type, or a number that becomes one of it beside arrays."""
+    if isinstance(operand, Position) or dtype.kind == "f":
+        return True
+    return dtype.kind in "iu" and operand.__class__ is int and 0 <= operand < 128  # noqa: PLR2004
 
 
 ROUNDED_ONCE = frozenset((
