@@ -149,11 +149,11 @@ class InlineCache:
         self.table[: layout.PLACES] = 0
         self.table[layout.MISSES] = 0
 
+    @classmethod
+    def forget_all(cls) -> None:
+        """Forget the calls of all caches."""
+        for cache in cls.caches:
+            cache.forget()
 
-def forget() -> None:
-    """Forget the calls of all caches."""
-    for cache in InlineCache.caches:
-        cache.forget()
 
-
-dt.on_default_change.append(forget)
+dt.on_default_change.append(InlineCache.forget_all)
