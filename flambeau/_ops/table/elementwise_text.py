@@ -59,7 +59,7 @@ def unary(op: Op, names: list[str]) -> str:
             op,
             ["a"],
             _watched(op),
-            irregular("a"),
+            [irregular("a")],
             f"general({_handed_on(op, x)})",
             f"{chosen(op, ['a'], 'a.dtype')}(a, out=...)",
             "raise",
@@ -128,7 +128,7 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
             op,
             ["a", "b"],
             watched,
-            f"dtype is not b.dtype or {irregular('a')} or {irregular('b', 'dims := b.ndim')}",
+            ["dtype is not b.dtype", irregular("a"), irregular("b", "dims := b.ndim")],
             general,
             f"{_chosen_of_two(op)}(a, b, out=...)",
             "raise broadcast_error(a, b, error)",
@@ -207,7 +207,7 @@ def numbers(op: Op, names: list[str]) -> str:
             op,
             _mixed_arrays(names, count),
             _watched(op),
-            " or ".join(odd),
+            odd,
             general,
             kernel,
             f"return {general}",
@@ -218,7 +218,10 @@ def numbers(op: Op, names: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _array_lines(op: Op, arrays: list[str], watched: str, odd: str, general: str, call: str,
+NEXT = "\n                "
+
+
+def _array_lines(op: Op, arrays: list[str], watched: str, odd: list[str], general: str, call: str,
                  failure: str) -> list[str]:  # fmt: skip
     """The result's array: from the row's inline cache, or else from a kernel, unless the layouts
     are odd."""
@@ -227,7 +230,7 @@ def _array_lines(op: Op, arrays: list[str], watched: str, odd: str, general: str
         f"        return {general}",
         f"    data = inline({', '.join(arrays)})",
         "    if data is None:",
-        f"        if {odd}:",
+        "        if (" + f"{NEXT}or ".join(odd) + "):",
         f"            return {general}",
         "        token = enter_quiet(QUIET)",
         "        try:",
