@@ -189,6 +189,7 @@ def _mse_gradients(grad: Any, self: Any, target: Any, reduction: int, wanted: An
 
 @internal(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    inline=True,
     devices="numbers",
     autocast="float32",
     backward={("self", "target"): _mse_gradients},

@@ -155,7 +155,7 @@ def _place_of(ufunc: Any, data: np.ndarray, axis: int | None, keepdim: bool) -> 
 
 
 def _everything(ufunc: Any, data: np.ndarray, name: str) -> Any:
-    small = 0 < data.size < choice.LIMITS["reduction"]
+    small = 0 < data.size < choice.LIMITS["reduction"] and not choice.Learning.alike
     if small and data.dtype.kind in "biuf" and data.flags.c_contiguous:
         place = data.argmax() if ufunc is np.maximum else data.argmin()
         return data.reshape(-1)[place]  # in a third of the time of `reduce`
@@ -170,6 +170,7 @@ def _of_everything(name: str) -> Callable[[Body], Op]:
         f"{name}(Tensor self) -> Tensor",
         node=f"{name.title()}Backward1",
         order=0,
+        inline="alike",
         backward={"self": evenly_backward},
     )
 
@@ -179,6 +180,7 @@ def _along_dim(name: str) -> Callable[[Body], Op]:
     return reduction(
         f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         order=2,
+        inline="alike",
         nondifferentiable=("indices",),
         backward={"self": selected_backward},
     )
@@ -250,6 +252,7 @@ def _extreme(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool, name: str) -
 
 @reduction(
     "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    inline="alike",
     out_type=MATCH,
     backward={"self": shared_backward},
 )
@@ -265,6 +268,7 @@ def amax(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
 
 @reduction(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    inline="alike",
     out_type=MATCH,
     backward={"self": shared_backward},
 )
@@ -330,7 +334,8 @@ def _index_of(ufunc: Any, data: np.ndarray, dim: int | None, keepdim: bool, name
     return finished(_place_of(ufunc, working_array(data), axis, keepdim), INT64)
 
 
-@reduction("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out_type=EXACT)
+@reduction("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+           inline="alike", out_type=EXACT)  # fmt: skip
 def argmax(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     """The index of the first largest element, along a dim or in the flattened tensor.
 
@@ -344,7 +349,8 @@ def argmax(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     return _index_of(np.maximum, data, dim, keepdim, "argmax")  # type: ignore[no-any-return]
 
 
-@reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out_type=EXACT)
+@reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+           inline="alike", out_type=EXACT)  # fmt: skip
 def argmin(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     """The index of the first smallest element, along a dim or in the flattened tensor.
 
