@@ -83,6 +83,7 @@ def _keep_launch(cache: InlineCache, arguments: tuple[Any, ...], results: tuple[
     described = [(value.dtype, value.shape) for value in made]
     cache.keep(arguments, described, slots, kernel.address, None, len(results),
                len(made) if seen.flags else 0, alive=(kernel, tables))  # fmt: skip
+    cache.confirm(arguments, results)
 
 
 def _slot(letter: str, word: Any, places: Sequence[Any]) -> Any:

@@ -17,7 +17,7 @@ from flambeau._runtime.observed import observers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 WATCHED = not {"bounds", "memory"}.isdisjoint(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
-CALLS = 200
+CALLS = int(os.environ.get("FLAMBEAU_INLINE_AFTER", "200"))
 """Calls of a function before it has a cache: a program that ends before has no use for it."""
 
 

@@ -271,8 +271,10 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
         head,
         *earlier_forms.lines(op, inplace=True),
         *_mixed_lines(names, count, general, f"foreign_inplace({', '.join(names)})"),
-        *[f"    if a{i}.dtype is not dtype or {irregular(f'a{i}')}:\n        return {general}"
-          for i in range(1, count)],
+        *[
+            f"    if a{i}.dtype is not dtype or {irregular(f'a{i}')}:\n        return {general}"
+            for i in range(1, count)
+        ],
         f"    root = {x}._root",
         "    if (watch.active or dtype.kind != 'f' or rewritten.count",
         f"            or {x}._inference or {elsewhere}",

@@ -47,12 +47,17 @@ def learner(kernels: Any, large: Any, limit: int, inplace: bool,
             return
         kernel = (large if are_large.pop() else kernels)[first.dtype]
         if isinstance(kernel, np.ufunc):
-            _keep_ufunc(cache, kernel, arrays, inplace, [*map(Position, range(len(arrays)))])
+            positions = [*map(Position, range(len(arrays)))]
+            known = _keep_ufunc(cache, kernel, arrays, inplace, positions)
         elif hasattr(kernel, "ufunc"):
-            ufunc, operands = kernel.ufunc
-            _keep_ufunc(cache, ufunc, arrays, inplace, operands)
+            known = _keep_ufunc(cache, kernel.ufunc[0], arrays, inplace, kernel.ufunc[1])
         elif hasattr(kernel, "fusion"):
-            kernel.fusion.describe(cache, arrays, inplace, tensors)
+            known = kernel.fusion.describe(cache, arrays, inplace, tensors)
+        else:
+            known = False
+        if known and not inplace:
+            with cpu.quiet():
+                cache.confirm(arrays, (kernel(*arrays, out=...),))
 
     return learn
 
@@ -65,18 +70,18 @@ def _is_regular(array: np.ndarray) -> bool:
 
 
 def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
-                inplace: bool, operands: list[Any]) -> None:  # fmt: skip
-    """`operands`: positions of arrays, and numbers."""
+                inplace: bool, operands: list[Any]) -> bool:  # fmt: skip
+    """Whether a call is described; `operands`: positions of arrays, and numbers."""
     found = loop_of(ufunc, arrays[0].dtype)
     if found is None or not all(_leaves_type(o, arrays[0].dtype) for o in operands):
-        return
+        return False
     code, state, dtype = found
     try:
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
     except ValueError:  # the call itself will say so
-        return
+        return False
     if inplace and (dtype is not arrays[0].dtype or arrays[0].shape != shape):
-        return
+        return False
     count = math.prod(shape)
     taken = [arrays[o] if isinstance(o, Position) else np.array(o, arrays[0].dtype)
              for o in operands]  # fmt: skip
@@ -84,7 +89,7 @@ def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
     strides.append(row_major(shape, dtype.itemsize))
     dims = collapsed(shape, strides)
     if len(dims) > 1 and (len(dims) > 2 or ufunc not in ROUNDED_ONCE or dtype.kind == "c"):
-        return
+        return False
     if count == 1:  # as NumPy has it: its loops over complex numbers round by what steps they see
         dims = [(1, [*[a.itemsize for a in taken], dtype.itemsize])]
     (outer, rows), (length, steps) = [(1, [0] * len(strides)), *dims][-2:]
@@ -95,6 +100,7 @@ def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
     slots = [*given, Argument(0) if inplace else Result(0)]
     cache.keep(arrays, [0 if inplace else (dtype, shape)], slots, code,
                Loop(state, length, steps, outer, rows), alive=numbers)  # fmt: skip
+    return True
 
 
 def _leaves_type(operand: Any, dtype: np.dtype[Any]) -> bool:
