@@ -18,29 +18,41 @@ from flambeau._compiler.numpy_source import Position
 from flambeau._core.layout import contiguous_strides
 from flambeau._runtime import cpu
 from flambeau._runtime.inline_cache import Argument, InlineCache, Loop, Result
+from flambeau._tensor.tensor import Tensor, wrap
 
 ndarray = np.ndarray
 FUNCTIONS, DATA, TYPES = (object.__basicsize__ + offset for offset in (16, 24, 48))
 """Where fields of NumPy's struct of a ufunc stand (a part of its ABI)."""
 
 
-def learner(kernels: Any, large: Any, limit: int, inplace: bool,
-            tensors: int) -> Callable[..., None]:  # fmt: skip
+MOST = 1 << 15
+"""Elements of a call of a ufunc's loop, meanwhile no other thread of Python goes on."""
+
+
+def learner(kernels: Any, large: Any, limit: int, inplace: bool, tensors: int,
+            general: Callable[..., Tensor]) -> Callable[..., None]:  # fmt: skip
     """What describes a row's calls.
 
     Args:
         kernels, large: the row's functions of arrays by dtype; `large` from `limit` elements on.
         inplace: results are written to the first array.
         tensors: how many arrays are those of tensors; the others are numbers.
+        general: the row's function of tensors of any layout.
     """
 
     def learn(cache: InlineCache, *arrays: Any) -> None:
         first = arrays[0]
         if not all(a.__class__ is ndarray and a.dtype is first.dtype for a in arrays):
             return
-        if not all(_is_regular(a) and a.size for a in arrays):
+        if not all(a.size for a in arrays) or (inplace and not first.flags.c_contiguous):
             return
-        if inplace and not first.flags.c_contiguous:
+        if not all(map(_is_regular, arrays)):
+            rounded = first.dtype.kind != "c" and kernels[first.dtype] in ROUNDED_ONCE
+            if rounded and not inplace:
+                found = general(*[wrap(a) for a in arrays])._data
+                positions = [*map(Position, range(len(arrays)))]
+                if _keep_ufunc(cache, kernels[first.dtype], arrays, inplace, positions):
+                    cache.confirm(arrays, (found,))
             return
         are_large = {a.size >= limit for a in arrays if a.ndim or first.ndim == 0}
         if len(are_large) > 1:
@@ -83,6 +95,8 @@ def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
     if inplace and (dtype is not arrays[0].dtype or arrays[0].shape != shape):
         return False
     count = math.prod(shape)
+    if count > MOST:
+        return False
     taken = [arrays[o] if isinstance(o, Position) else np.array(o, arrays[0].dtype)
              for o in operands]  # fmt: skip
     strides = [np.broadcast_to(a, shape).strides for a in taken]
@@ -113,10 +127,11 @@ def _leaves_type(operand: Any, dtype: np.dtype[Any]) -> bool:
 ROUNDED_ONCE = frozenset((
     np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.equal, np.not_equal,
     np.less, np.less_equal, np.greater, np.greater_equal, np.logical_and, np.logical_or,
-    np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor,
+    np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.negative, np.absolute,
+    np.sqrt, np.floor, np.ceil, np.trunc, np.rint, np.logical_not, np.invert, np.isnan,
 ))  # fmt: skip
 """Ufuncs whose real results are the same whichever loop computes an element: those of operands
-that are broadcast, of which NumPy chooses the inner loop."""
+with several steps, of which NumPy chooses the inner loop."""
 
 
 def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
