@@ -269,4 +269,4 @@ def test_threads() -> None:
 def test_what_is_learned_as_alike_is_over_at_once() -> None:
     x = torch.randn(5, 5)
     warm(lambda: x.amax(1))
-    assert choice.Learning.alike is False
+    assert choice.Learning.thread == 0
