@@ -140,7 +140,7 @@ def limit(work: str) -> int:
 
 def compiled(work: str, size: int) -> bool:
     """Whether work of this kind and size runs as a compiled kernel."""
-    return (size >= LIMITS[work] or (Learning.thread and learns())) and available()
+    return (size >= LIMITS[work] or (Learning.thread != 0 and learns())) and available()
 
 
 def guarded(body: Callable[..., Any], writes: bool,
