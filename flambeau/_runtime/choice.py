@@ -109,11 +109,16 @@ if FROM_LIBRARY:
 
 
 class Learning:
-    """Whether calls are looked at that are to come into inline caches, and that NumPy and kernels
-    answer alike: then kernels compute them whatever their size, since a cached launch is the
-    shorter one."""
+    """The thread that looks at a call that is to come into an inline cache, and that NumPy and
+    kernels answer alike; 0: none does."""
 
-    alike = False
+    thread = 0
+
+
+def learns() -> bool:
+    """Whether this thread looks at such a call: then a kernel computes it whatever its size, since
+    a cached launch is the shorter one. Callers ask `Learning.thread` first, which costs nothing."""
+    return Learning.thread == threading.get_ident()
 
 
 @cache
@@ -135,7 +140,7 @@ def limit(work: str) -> int:
 
 def compiled(work: str, size: int) -> bool:
     """Whether work of this kind and size runs as a compiled kernel."""
-    return (size >= LIMITS[work] or Learning.alike) and available()
+    return (size >= LIMITS[work] or (Learning.thread != 0 and learns())) and available()
 
 
 def guarded(body: Callable[..., Any], writes: bool,

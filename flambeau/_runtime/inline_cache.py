@@ -76,6 +76,8 @@ class InlineCache:
     """Some calls of one function, each described once."""
 
     caches: list[InlineCache] = []  # noqa: RUF012
+    refused: list[str] = []  # noqa: RUF012
+    """Calls that were described wrongly, which are not kept; see `confirm`."""
 
     def __init__(self, learn: Callable[..., None]) -> None:
         self.learn = partial(learn, proxy(self))
@@ -93,7 +95,8 @@ class InlineCache:
         if not code:
             return None
         record = struct.pack("q", self.table.ctypes.data)
-        return builtin(method(b"inline_call", code), record, self)  # type: ignore[no-any-return]
+        self.call = builtin(method(b"inline_call", code), record, self)
+        return self.call  # type: ignore[no-any-return]
 
     def keep(self, arguments: Sequence[Any], results: Sequence[Any], slots: Sequence[Any],
              code: int, loop: Loop | None = None, returned: int = 0, flag: int = 0, given: int = 64,
@@ -144,6 +147,17 @@ class InlineCache:
         self.table[place] = words.ctypes.data
         self.kept[place] = words, objects, types, results, alive
 
+    def confirm(self, arguments: Sequence[Any], results: Sequence[np.ndarray]) -> None:
+        """Do the call that was described last, and forget it unless its results have the bits of
+        those that are known."""
+        again = self.call(*arguments)
+        found = again if isinstance(again, tuple) else (again,)
+        if again is None or not all(map(_are_same, found, results)):
+            last = (self.next - 1) % layout.PLACES
+            self.table[last] = 0
+            told = [f"{a.dtype}{a.shape}" if isinstance(a, ndarray) else repr(a) for a in arguments]
+            self.refused.append(f"{self.learn.args[1:]}({', '.join(told)})")
+
     def forget(self) -> None:
         """Forget all calls: what they depend on has changed."""
         self.table[: layout.PLACES] = 0
@@ -154,6 +168,12 @@ class InlineCache:
         """Forget the calls of all caches."""
         for cache in cls.caches:
             cache.forget()
+
+
+def _are_same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays lie alike and have the same bits."""
+    alike = a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
+    return alike and a.tobytes() == b.tobytes()
 
 
 dt.on_default_change.append(InlineCache.forget_all)

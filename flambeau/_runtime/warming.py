@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from functools import cache as cache_once
 from typing import Any, TypeVar
@@ -17,14 +18,16 @@ from flambeau._runtime.observed import observers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 WATCHED = not {"bounds", "memory"}.isdisjoint(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
-CALLS = 200
+CALLS = int(os.environ.get("FLAMBEAU_INLINE_AFTER", "200"))
 """Calls of a function before it has a cache: a program that ends before has no use for it."""
 
 
 @cache_once
 def possible() -> bool:
-    """Whether there are inline caches: kernels are wanted, and nobody checks their accesses."""
-    return choice.ENGINE != "numpy" and choice.available() and not WATCHED
+    """Whether there are inline caches: kernels are wanted, nobody checks their accesses, and one
+    thread of Python runs at a time."""
+    has_lock: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+    return choice.ENGINE != "numpy" and choice.available() and not WATCHED and has_lock
 
 
 class Warming:

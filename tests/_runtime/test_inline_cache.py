@@ -167,6 +167,25 @@ def test_positions_are_checked_each_time(call: Callable[..., Any]) -> None:
         call(x, index)
 
 
+def test_likelihood_of_small_batches() -> None:
+    scores, target = torch.randn(20, 7), torch.randint(0, 7, (20,))
+    target[3] = -100
+
+    def by_hand(reduction: str) -> torch.Tensor:
+        kept = target != -100
+        chosen = -scores[kept].gather(1, target[kept][:, None])
+        return chosen.mean() if reduction == "mean" else chosen.sum()
+
+    for reduction in ("mean", "sum"):
+        loss = warm(lambda r=reduction: F.nll_loss(scores, target, reduction=r))
+        torch.testing.assert_close(loss, by_hand(reduction))
+    scores.mul_(2)
+    torch.testing.assert_close(F.nll_loss(scores, target), by_hand("mean"))
+    target[0] = 7
+    with pytest.raises(IndexError, match=r"Target 7 is out of bounds\."):
+        F.nll_loss(scores, target)
+
+
 def test_writes() -> None:
     x, y = torch.zeros(4, 5), torch.ones(4, 5)
     warm(lambda: x.add_(y), 400)
@@ -250,4 +269,4 @@ def test_threads() -> None:
 def test_what_is_learned_as_alike_is_over_at_once() -> None:
     x = torch.randn(5, 5)
     warm(lambda: x.amax(1))
-    assert choice.Learning.alike is False
+    assert choice.Learning.thread == 0

@@ -76,7 +76,7 @@ def _copied(data: np.ndarray, numpy_dtype: Any, memory_format: Any) -> np.ndarra
 def _row_major(data: np.ndarray, numpy_dtype: Any) -> np.ndarray:
     """The values in new row-major memory."""
     steps = _steps(data.dtype, numpy_dtype)
-    if data.size >= steps.limit or choice.Learning.alike:
+    if data.size >= steps.limit or (choice.Learning.thread and choice.learns()):
         result = copies.converted(data, numpy_dtype)
         if result is not None:
             return result

@@ -576,7 +576,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 })  # fmt: skip
 def where_kernel(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Elements of one or the other, of one type."""
-    if choice.Learning.alike or max(condition.size, x.size, y.size) >= LIMIT:
+    if choice.Learning.thread or max(condition.size, x.size, y.size) >= LIMIT:
         shape = broadcast_shape([condition.shape, x.shape, y.shape])
         strides = result_strides([condition, x, y], shape) if len(shape) > 1 else None
         wanted = contiguous_strides(shape) if strides is None else strides

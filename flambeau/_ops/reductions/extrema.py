@@ -155,7 +155,7 @@ def _place_of(ufunc: Any, data: np.ndarray, axis: int | None, keepdim: bool) -> 
 
 
 def _everything(ufunc: Any, data: np.ndarray, name: str) -> Any:
-    small = 0 < data.size < choice.LIMITS["reduction"] and not choice.Learning.alike
+    small = 0 < data.size < choice.LIMITS["reduction"] and not choice.Learning.thread
     if small and data.dtype.kind in "biuf" and data.flags.c_contiguous:
         place = data.argmax() if ufunc is np.maximum else data.argmin()
         return data.reshape(-1)[place]  # in a third of the time of `reduce`

@@ -43,7 +43,9 @@ KERNEL_TYPES = frozenset(map(np.dtype, (
 
 def compiled(data: np.ndarray, axes: tuple[int, ...], work: str = "reduction") -> Any:
     """The compiled reductions, where they are the faster ones; else None."""
-    if not axes or (data.size < choice.LIMITS[work] and not choice.Learning.alike):
+    if not axes or (
+        data.size < choice.LIMITS[work] and not (choice.Learning.thread and choice.learns())
+    ):
         return None
     if data.dtype not in KERNEL_TYPES or not choice.available():
         return None

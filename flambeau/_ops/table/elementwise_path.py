@@ -100,7 +100,7 @@ class Path:
         from flambeau._ops.table.pointwise_calls import learner
 
         count = texts.leading_tensors(self.op)
-        return learner(self.kernels, self.large, self.large.limit, inplace, count)
+        return learner(self.kernels, self.large, self.large.limit, inplace, count, self.plain)
 
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""

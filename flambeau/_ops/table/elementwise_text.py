@@ -260,7 +260,8 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
     general = f"inplace({', '.join(names)})"
     if op.promote == "bool":
         return f"{head}\n    return {general}\n"
-    views = "".join([f" or {tensor}._root is not None" for tensor in names[:count]])
+    views = "".join([f" or {tensor}._root is not None or {tensor}._storage is not None"
+                     for tensor in names[:count]])  # fmt: skip
     anywhere = "(root is not None or not a.flags.c_contiguous)"
     if op.name not in WRONG_IN_STEPS:
         anywhere += f" and not apart({x})"
@@ -270,6 +271,10 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
         head,
         *earlier_forms.lines(op, inplace=True),
         *_mixed_lines(names, count, general, f"foreign_inplace({', '.join(names)})"),
+        *[
+            f"    if a{i}.dtype is not dtype or {irregular(f'a{i}')}:\n        return {general}"
+            for i in range(1, count)
+        ],
         f"    root = {x}._root",
         "    if (watch.active or dtype.kind != 'f' or rewritten.count",
         f"            or {x}._inference or {elsewhere}",

@@ -18,41 +18,58 @@ from flambeau._compiler.numpy_source import Position
 from flambeau._core.layout import contiguous_strides
 from flambeau._runtime import cpu
 from flambeau._runtime.inline_cache import Argument, InlineCache, Loop, Result
+from flambeau._tensor.tensor import Tensor, wrap
 
 ndarray = np.ndarray
 FUNCTIONS, DATA, TYPES = (object.__basicsize__ + offset for offset in (16, 24, 48))
 """Where fields of NumPy's struct of a ufunc stand (a part of its ABI)."""
 
 
-def learner(kernels: Any, large: Any, limit: int, inplace: bool,
-            tensors: int) -> Callable[..., None]:  # fmt: skip
+MOST = 1 << 15
+"""Elements of a call of a ufunc's loop, meanwhile no other thread of Python goes on."""
+
+
+def learner(kernels: Any, large: Any, limit: int, inplace: bool, tensors: int,
+            general: Callable[..., Tensor]) -> Callable[..., None]:  # fmt: skip
     """What describes a row's calls.
 
     Args:
         kernels, large: the row's functions of arrays by dtype; `large` from `limit` elements on.
         inplace: results are written to the first array.
         tensors: how many arrays are those of tensors; the others are numbers.
+        general: the row's function of tensors of any layout.
     """
 
     def learn(cache: InlineCache, *arrays: Any) -> None:
         first = arrays[0]
         if not all(a.__class__ is ndarray and a.dtype is first.dtype for a in arrays):
             return
-        if not all(_is_regular(a) and a.size for a in arrays):
+        if not all(a.size for a in arrays) or (inplace and not first.flags.c_contiguous):
             return
-        if inplace and not first.flags.c_contiguous:
+        if not all(map(_is_regular, arrays)):
+            rounded = first.dtype.kind != "c" and kernels[first.dtype] in ROUNDED_ONCE
+            if rounded and not inplace:
+                found = general(*[wrap(a) for a in arrays])._data
+                positions = [*map(Position, range(len(arrays)))]
+                if _keep_ufunc(cache, kernels[first.dtype], arrays, inplace, positions):
+                    cache.confirm(arrays, (found,))
             return
         are_large = {a.size >= limit for a in arrays if a.ndim or first.ndim == 0}
         if len(are_large) > 1:
             return
         kernel = (large if are_large.pop() else kernels)[first.dtype]
         if isinstance(kernel, np.ufunc):
-            _keep_ufunc(cache, kernel, arrays, inplace, [*map(Position, range(len(arrays)))])
+            positions = [*map(Position, range(len(arrays)))]
+            known = _keep_ufunc(cache, kernel, arrays, inplace, positions)
         elif hasattr(kernel, "ufunc"):
-            ufunc, operands = kernel.ufunc
-            _keep_ufunc(cache, ufunc, arrays, inplace, operands)
+            known = _keep_ufunc(cache, kernel.ufunc[0], arrays, inplace, kernel.ufunc[1])
         elif hasattr(kernel, "fusion"):
-            kernel.fusion.describe(cache, arrays, inplace, tensors)
+            known = kernel.fusion.describe(cache, arrays, inplace, tensors)
+        else:
+            known = False
+        if known and not inplace:
+            with cpu.quiet():
+                cache.confirm(arrays, (kernel(*arrays, out=...),))
 
     return learn
 
@@ -65,26 +82,28 @@ def _is_regular(array: np.ndarray) -> bool:
 
 
 def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
-                inplace: bool, operands: list[Any]) -> None:  # fmt: skip
-    """`operands`: positions of arrays, and numbers."""
+                inplace: bool, operands: list[Any]) -> bool:  # fmt: skip
+    """Whether a call is described; `operands`: positions of arrays, and numbers."""
     found = loop_of(ufunc, arrays[0].dtype)
     if found is None or not all(_leaves_type(o, arrays[0].dtype) for o in operands):
-        return
+        return False
     code, state, dtype = found
     try:
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
     except ValueError:  # the call itself will say so
-        return
+        return False
     if inplace and (dtype is not arrays[0].dtype or arrays[0].shape != shape):
-        return
+        return False
     count = math.prod(shape)
+    if count > MOST:
+        return False
     taken = [arrays[o] if isinstance(o, Position) else np.array(o, arrays[0].dtype)
              for o in operands]  # fmt: skip
     strides = [np.broadcast_to(a, shape).strides for a in taken]
     strides.append(row_major(shape, dtype.itemsize))
     dims = collapsed(shape, strides)
     if len(dims) > 1 and (len(dims) > 2 or ufunc not in ROUNDED_ONCE or dtype.kind == "c"):
-        return
+        return False
     if count == 1:  # as NumPy has it: its loops over complex numbers round by what steps they see
         dims = [(1, [*[a.itemsize for a in taken], dtype.itemsize])]
     (outer, rows), (length, steps) = [(1, [0] * len(strides)), *dims][-2:]
@@ -95,6 +114,7 @@ def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
     slots = [*given, Argument(0) if inplace else Result(0)]
     cache.keep(arrays, [0 if inplace else (dtype, shape)], slots, code,
                Loop(state, length, steps, outer, rows), alive=numbers)  # fmt: skip
+    return True
 
 
 def _leaves_type(operand: Any, dtype: np.dtype[Any]) -> bool:
@@ -107,10 +127,11 @@ def _leaves_type(operand: Any, dtype: np.dtype[Any]) -> bool:
 ROUNDED_ONCE = frozenset((
     np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.equal, np.not_equal,
     np.less, np.less_equal, np.greater, np.greater_equal, np.logical_and, np.logical_or,
-    np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor,
+    np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.negative, np.absolute,
+    np.sqrt, np.floor, np.ceil, np.trunc, np.rint, np.logical_not, np.invert, np.isnan,
 ))  # fmt: skip
 """Ufuncs whose real results are the same whichever loop computes an element: those of operands
-that are broadcast, of which NumPy chooses the inner loop."""
+with several steps, of which NumPy chooses the inner loop."""
 
 
 def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
