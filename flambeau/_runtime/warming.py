@@ -67,12 +67,16 @@ def observer(run: Callable[..., Any], alike: bool = False) -> Callable[..., None
     return observed_calls.observer(run, alike)
 
 
-def cached(function: Function) -> Function:
-    """A function of arrays and numbers, by one launch, with an inline cache of its own."""
+def cached(function: Function, alike: bool = False) -> Function:
+    """A function of arrays and numbers, by one launch, with an inline cache of its own.
+
+    Args:
+        alike: whether NumPy computes just the same, see `choice.Learning`.
+    """
     if not possible():
         return function
     scope: dict[str, Any] = {}
-    scope["inline"] = Warming(scope, "inline", lambda: observer(function))
+    scope["inline"] = Warming(scope, "inline", lambda: observer(function, alike))
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
