@@ -49,7 +49,7 @@ class Product:
         settings.set_num_threads(threads)
         try:
             if self.left.dtype == UINT8:
-                return integers._int_mm(self.left, self.right)
+                return integers._int_mm.body(self.left, self.right)
             if self.left.dtype in PARTS:
                 return blas.product(self.left, self.right)
             return gemm.gemm(self.left, self.right, self.finish, self.result)
