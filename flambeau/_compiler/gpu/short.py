@@ -282,6 +282,8 @@ def tan(x):
 ATAN = (0.008006813935935497, -0.037442732602357864, 0.08435382694005966, -0.13512162864208221,
         0.19887319207191467, -0.3332701325416565, 0.9999994039535522)  # fmt: skip
 """arctan(t) / t by t**2, for 0 <= t <= 1."""
+LEAST = 2.0**-149
+"""The smallest number: 0 divided by it is 0."""
 HALF_TURN, QUARTER_TURN = 3.141592653589793, 1.5707963267948966
 
 
@@ -299,8 +301,9 @@ def arctan(x):
 def arctan2(y, x):
     """The angle of (x, y): the quotient of infinities is 1 here, that of zeros 0."""
     height, width = absolute(y), absolute(x)
-    small, large = bottom(height, width), top(height, width)
-    t = select(small == large, bottom(large * INFINITY, splat(f32(1), x.width)), small / large)
+    small = bottom(height, width)
+    large = top(top(height, width), splat(f32(LEAST), x.width))
+    t = select(small == large, x.type(1.0), small / large)
     near = t * horner(t * t, ATAN)
     angle = select(height > width, QUARTER_TURN - near, near)
     return signed(select(cast(i32, x) < 0, HALF_TURN - angle, angle), y)
