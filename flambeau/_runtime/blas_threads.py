@@ -39,10 +39,24 @@ class Alone:
 
 
 def alone(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Call a function of NumPy's; products inside it are computed by this thread alone."""
+    """Call a function of NumPy's; products inside it are computed by this thread alone, once the
+    pool has threads."""
     number = None if threads.Shared.pool is None else control()
     if number is None:
         return function(*arguments, **options)
+    return _by_one(number, function, arguments, options)
+
+
+def always_alone(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """The same whether there is a pool or not: how BLAS cuts products of complex numbers, and with
+    it their last bits, depends on how many threads it may start."""
+    number = functions()
+    if number is None:
+        return function(*arguments, **options)
+    return _by_one(number, function, arguments, options)
+
+
+def _by_one(number: Any, function: Callable[..., Any], arguments: Any, options: Any) -> Any:
     get, put = number
     with Alone.lock:
         if Alone.inside == 0:

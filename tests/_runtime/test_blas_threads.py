@@ -32,6 +32,7 @@ class Library:
 def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
     found = Library()
     monkeypatch.setattr(blas_threads, "control", lambda: (found.get, found.put))
+    monkeypatch.setattr(blas_threads, "functions", lambda: (found.get, found.put))
     monkeypatch.setattr(threads.Shared, "pool", threads.Shared.pool or threads.PythonPool())
     yield found
     assert blas_threads.Alone.inside == 0
@@ -78,6 +79,8 @@ def test_without_a_pool_blas_keeps_its_threads(
 ) -> None:
     monkeypatch.setattr(threads.Shared, "pool", None)
     assert blas_threads.alone(library.get) == 4
+    assert blas_threads.always_alone(library.get) == 1
+    assert library.number == 4
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
@@ -87,14 +90,15 @@ def test_thin_products_of_a_step(
 ) -> None:
     left, right = (torch.randn(*shape, dtype=dtype) for shape in shapes)
     numbers = []
-    original = blas.alone
+    name = "always_alone" if dtype.is_complex else "alone"
+    original = getattr(blas, name)
 
     def watched(function: object, *arguments: object, **options: object) -> object:
         numbers.append(1)
-        return original(function, *arguments, **options)  # type: ignore[arg-type]
+        return original(function, *arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blas, "alone", watched)
+        patch.setattr(blas, name, watched)
         result = left @ right
     wanted = left.numpy().astype(np.complex128) @ right.numpy().astype(np.complex128)
     assert np.allclose(result.numpy(), wanted, atol=1e-3)

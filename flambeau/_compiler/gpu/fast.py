@@ -1,19 +1,21 @@
 """Functions of numbers for half types, whose results are rounded so far that shorter forms do.
 
-For bfloat16, elementwise (`SHORT`): `exp`, `sin` and `cos` are plain arithmetic, so that what
-the emulated GPU finds for all 65,536 numbers, the bits of `vector_math`'s, holds on any. `tanh`,
-`log`, `sigmoid` and the quotient in `silu` ask the special function unit: the same bits, as
-measured on an H100. `erf` is so short that `gelu` differs by a unit below -3.5.
+float16 has those of `short`, in plain arithmetic. For bfloat16, `tanh`, logarithms, `sigmoid`,
+softplus and the quotient in `silu` ask the special function unit: the same bits, `tanh`, `log`,
+`sigmoid` and `silu` as measured on an H100, the others by the unit's documented error. `gelu`
+differs from the CPU's by a unit below -3.5.
 
 `exp` of rows (`row_exp`) is the unit's alone; it differs for 2 numbers.
 """
 
 from __future__ import annotations
 
+from flambeau._compiler.gpu import short
 from flambeau._compiler.gpu.words import *
 from flambeau._compiler.language import *
-from flambeau._compiler.native import native
-from flambeau._compiler.vector_math.parts import INFINITY, NAN, ROUNDER, horner, scaled
+from flambeau._compiler.native import Native, native
+from flambeau._compiler.types import Scalar
+from flambeau._compiler.vector_math.parts import INFINITY, NAN, ROUNDER, horner
 from flambeau._compiler.vector_math.tables import COS, SIN
 from flambeau._compiler.vector_math.trigonometric import (
     HALF_PI,
@@ -26,12 +28,8 @@ from flambeau._compiler.vector_math.trigonometric import (
 )
 
 LOG2E = 1.4426950408889634
-LOG2E_LOW = LOG2E - float.fromhex("0x1.715476p+0")
-"""What it has more than the nearest f32."""
 LN2 = 0.6931471805599453
-POWERS = (0.0001545316294512069, 0.0013390863364671234, 0.0096180825572778515,
-          0.055503571142190778, 0.24022650760568127, 0.69314718802622878)  # fmt: skip
-"""2**f - 1 over f, for |f| <= 1/2, good to 2**-27: its values at Chebyshev's places."""
+LOG10_OF_2 = 0.3010299956639812
 
 
 @native
@@ -43,18 +41,27 @@ def row_exp(x):
 
 
 @native
-def exp(x):
-    """The exponential: 2 to a whole number times a polynomial in the rest."""
-    inside = bottom(top(x, splat(f32(-104), x.width)), splat(f32(89), x.width))
-    shifted = fma(inside, LOG2E, ROUNDER[32])
-    rest = fma(inside, LOG2E_LOW, fma(inside, LOG2E, ROUNDER[32] - shifted))
-    return scaled(fma(rest, horner(rest, POWERS), 1), shifted)
-
-
-@native
 def log(x):
     """The natural logarithm."""
     return fast_log2(x) * LN2
+
+
+@native
+def log1p(x):
+    """log(1 + x)."""
+    return short.log1p_by(x, short.SHORT_LOG)
+
+
+@native
+def log2(x):
+    """The logarithm to base 2."""
+    return fast_log2(x)
+
+
+@native
+def log10(x):
+    """The logarithm to base 10."""
+    return fast_log2(x) * LOG10_OF_2
 
 
 @native
@@ -80,6 +87,14 @@ def over_power(x, y):
 
 
 @native
+def log1p_of_exp(x):
+    """log(1 + exp(x)); infinite where exp(x) is."""
+    t = row_exp(-absolute(x))
+    found = fma(t, horner(t, short.SOFT), top(x, splat(f32(0), x.width)))
+    return select(x > short.OVERFLOW, x.type(INFINITY), found)
+
+
+@native
 def erf_tail(size):
     """1 - erf(size) for size >= 0, to 3e-7 (M. Abramowitz, I. Stegun, 7.1.28)."""
     p = horner(size, (0.0000430638, 0.0002765672, 0.0001520143, 0.0092705272, 0.0422820123,
@@ -94,15 +109,6 @@ def erf_tail(size):
 def one_and_erf(x):
     """1 + erf(x)."""
     return 1.0 + copysign(1.0 - erf_tail(absolute(x)), x)
-
-
-@native
-def erf(x):
-    """The error function; a series below 0.2."""
-    size = absolute(x)
-    z = x * x
-    near = fma(size * z, fma(z, 0.11283792, -0.37612639), size * 1.1283792)
-    return copysign(select(size < 0.2, near, 1.0 - erf_tail(size)), x)
 
 
 # ---- sine and cosine
@@ -178,9 +184,25 @@ def cos(x):
     return wave(word + 1, r)
 
 
-SHORT = {"tanh": tanh, "log": log, "exp": exp, "sin": sin, "cos": cos, "erf": erf,
-         "sigmoid": sigmoid, "over_power": over_power, "one_and_erf": one_and_erf}  # fmt: skip
-"""What takes the place of primitives in bfloat16; `over_power` and `one_and_erf` that of two, as
-x / (1 + exp(y)) and 1 + erf(y)."""
-QUICK, COST = ("log", "sigmoid", "over_power"), 4
+COMMON: dict[str, Native] = {
+    "exp": short.exp, "expm1": short.expm1, "sinh": short.sinh, "erf": short.erf,
+    "arctan": short.arctan, "arctan2": short.arctan2,
+    "tanh_of_log1p_of_exp": short.tanh_of_log1p_of_exp,
+}  # fmt: skip
+SHORT: dict[Scalar, dict[str, Native]] = {
+    bf16: COMMON | {
+        "log": log, "log1p": log1p, "log2": log2, "log10": log10, "tanh": tanh, "sin": sin,
+        "cos": cos, "sigmoid": sigmoid, "over_power": over_power, "one_and_erf": one_and_erf,
+        "log1p_of_exp": log1p_of_exp,
+    },
+    f16: COMMON | {
+        "log": short.log, "log1p": short.log1p, "log2": short.log2, "log10": short.log10,
+        "tanh": short.tanh, "sin": short.sin, "cos": short.cos, "tan": short.tan,
+        "sigmoid": short.sigmoid, "over_power": short.over_power,
+        "one_and_erf": short.one_and_erf, "log1p_of_exp": short.log1p_of_exp,
+    },
+}  # fmt: skip
+"""What takes the place of primitives, by the type; `over_power` and the like that of several, as
+`pointwise_text` says."""
+QUICK, COST = (log, log2, log10, sigmoid, over_power), 4
 """Those of the special function unit alone, and what one costs in additions."""

@@ -21,10 +21,10 @@ from typing import Any
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.gpu import fast, whole
 from flambeau._compiler.gpu.words import WORDS
-from flambeau._compiler.kernel_source import MATH_COST, Lines, Term
+from flambeau._compiler.kernel_source import HALVES, MATH_COST, Lines, Term
 from flambeau._compiler.loops import INFINITY, Loop, Operand, _parameters, loaded, stored
 from flambeau._compiler.native import Native, from_source
-from flambeau._compiler.types import Scalar, bf16, boolean, f32
+from flambeau._compiler.types import Scalar, boolean, f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,11 @@ class DeviceLines(Lines):
 
 
 class ShortLines(DeviceLines):
-    """Lines for bfloat16, with the short forms of `fast`."""
+    """Lines for half types, with the short forms of `fast`."""
+
+    def __init__(self, compute: Scalar, parameters: dict[str, Term]) -> None:
+        super().__init__(compute, parameters)
+        self.short = fast.SHORT[compute]
 
     def term(self, node: Any) -> Term:
         """Some expressions are one function."""
@@ -106,22 +110,42 @@ class ShortLines(DeviceLines):
     def _call(self, op: str, operands: list[Term], common: Scalar) -> Term:
         """A function; those of the special function unit are cheap."""
         found = super()._call(op, operands, common)
-        self.cost -= MATH_COST - fast.COST if op in fast.QUICK else 0
+        self.cost -= MATH_COST - fast.COST if self.short.get(op) in fast.QUICK else 0
         return found
 
     def function(self, op: str, type: Scalar) -> Any:
         """The short form of a function, or the only one."""
-        return fast.SHORT.get(op) or super().function(op, type)
+        return self.short.get(op) or super().function(op, type)
 
 
 def _as_one(node: Any) -> tuple[str, list[Any]]:
-    """x / (1 + exp(y)) as over_power(x, y), 1 + erf(y) as one_and_erf(y)."""
-    if isinstance(node, Expr) and node.op == "divide":
+    """x / (1 + exp(y)) as over_power(x, y), 1 + erf(y) as one_and_erf(y), functions of
+    log(1 + exp(y)) as such."""
+    if not isinstance(node, Expr):
+        return "", []
+    if node.op == "divide":
         power = _beside_one(node.args[1], "exp")
         if power is not None:
             return "over_power", [node.args[0], power]
+    for name, ops in CHAINS.items():
+        inner = _inside(node, ops)
+        if inner is not None:
+            return name, [inner]
     error = _beside_one(node, "erf")
     return ("", []) if error is None else ("one_and_erf", [error])
+
+
+CHAINS = {"log1p_of_exp": ("log1p", "exp"), "tanh_of_log1p_of_exp": ("tanh", "log1p", "exp")}
+"""Functions of functions that are one."""
+
+
+def _inside(node: Any, ops: tuple[str, ...]) -> Any:
+    """y of f(g(y)), where f, g ... are the given ones; None of others."""
+    for op in ops:
+        if not isinstance(node, Expr) or node.op != op:
+            return None
+        node = node.args[0]
+    return node
 
 
 def _beside_one(node: Any, op: str) -> Any:
@@ -142,7 +166,7 @@ def _part(work: Pointwise) -> tuple[Native, int]:
     known = _parameters(
         Loop(work.title, work.results, work.names, work.compute, inputs, work.outputs)
     )
-    lines = (ShortLines if work.compute is bf16 else DeviceLines)(work.compute, known)
+    lines = (ShortLines if work.compute in HALVES else DeviceLines)(work.compute, known)
     results = [lines.term(result) for result in work.results]
     text = [f"def part({_signature(work)}, W: static):"]
     for operand in work.inputs:

@@ -12,7 +12,7 @@ from flambeau._core.dtype import NUMPY_HALVES as HALVES
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.launching.precision import widen
 from flambeau._runtime import choice
-from flambeau._runtime.blas_threads import alone
+from flambeau._runtime.blas_threads import alone, always_alone
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT8 = np.dtype(np.int8)
@@ -24,7 +24,8 @@ nor shared by BLAS's threads."""
 SHARED = 4096
 """Multiply-adds from which on BLAS's threads may share a product of vectors or complex numbers."""
 HEAVY = 1 << 27
-"""Multiply-adds from which on its threads are worth what they cost the kernels that follow."""
+"""Multiply-adds from which on its threads are worth what they cost the kernels that follow; from
+here on products of complex numbers are those of real ones (`complexes`)."""
 THIN = 12
 """Rows or columns below which a product of single precision is left to NumPy's BLAS."""
 LARGE = choice.limit("gemm")
@@ -88,6 +89,12 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         if kernels is not None:
             result = FLOAT32 if dtype in HALVES else None
             return kernels.gemm(left, right, result=result)  # type: ignore[no-any-return]
+        if dtype.kind == "c" and matrices * rows * depth * columns >= HEAVY:
+            from flambeau._ops.products import complexes
+
+            found = complexes.multiply(left, right)
+            if found is not None:
+                return found
     left, right = widen(left), widen(right)
     if left.ndim == 2 == right.ndim and dtype.kind in "fcVW":
         return dot(left, right)
@@ -96,19 +103,24 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def dot(left: np.ndarray, right: np.ndarray) -> Any:
     """`left.dot(right)` for vectors and matrices, by NumPy's BLAS and in this thread."""
-    return alone(left.dot, right) if _may_be_shared(left, right) else left.dot(right)
+    if _may_be_shared(left, right):
+        return (always_alone if left.dtype.kind == "c" else alone)(left.dot, right)
+    return left.dot(right)
 
 
 def matmul(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """`left @ right` in row-major memory, by NumPy's BLAS and in this thread."""
     if _may_be_shared(left, right):
-        return alone(np.matmul, left, right, out=out, order="C")  # type: ignore[no-any-return]
+        call = always_alone if left.dtype.kind == "c" else alone
+        return call(np.matmul, left, right, out=out, order="C")  # type: ignore[no-any-return]
     return np.matmul(left, right, out=out, order="C")  # type: ignore[no-any-return]
 
 
 def _may_be_shared(left: np.ndarray, right: np.ndarray) -> bool:
     """Whether BLAS might compute a product with several threads, and had better not."""
     work = left.size * (right.shape[-1] if right.ndim > 1 else 1)
+    if left.dtype.kind == "c":
+        return work >= SHARED
     return (SMALL if left.dtype == FLOAT32 else SHARED) <= work < HEAVY
 
 

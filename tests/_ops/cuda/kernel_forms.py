@@ -9,6 +9,7 @@ would launch. Registers and spills are known where there is ptxas.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -58,6 +59,31 @@ SAMPLE = ("exp", "sin", "gelu", "add", "add row", "transposed", "softmax x", "so
 POINTWISE = ("exp log log1p expm1 sin cos tan atan sqrt rsqrt reciprocal floor neg abs tanh "
              "sigmoid relu erf exp2 log2 sinh cosh isnan").split()  # fmt: skip
 BINARY = "add sub mul div pow maximum minimum atan2 fmod eq gt".split()
+
+
+FEW = 32
+"""PTX instructions that an element of half types may take; these may take more, and why:"""
+MORE = {
+    "max_pool2d": (131, "a window of nine elements for each result"),
+    "max_pool2d forward": (131, "a window of nine elements, and which one is the largest"),
+    "avg_pool2d": (68, "a window of four elements for each result"),
+    "pow": (97, "a logarithm beyond single precision, and a dozen special cases"),
+    "tan": (86, "bfloat16 from 2**17 to 3e38: turns are counted by whole numbers, in a branch"),
+    "sin": (59, "bfloat16 from 2**17 to 3e38: turns are counted by whole numbers, in a branch"),
+    "cos": (59, "bfloat16 from 2**17 to 3e38: turns are counted by whole numbers, in a branch"),
+    "embedding backward": (86, "four elements a thread; a loop finds the rows that meet in one"),
+    "layer_norm backward": (70, "passes over memory: each has loops of its own for the rest"),
+    "batch_norm backward": (44, "passes over memory: each has loops of its own for the rest"),
+    "group_norm": (59, "passes over memory: each has loops of its own for the rest"),
+    "softmax down": (54, "passes over memory: each has loops of its own for the rest"),
+    "layer_norm odd": (38, "rows that begin anywhere: their edges are read apart"),
+    "gelu backward": (53, "two operands, the error function and an exponential"),
+    "fmod": (47, "the rest is exact: a loop for long quotients"),
+    "softplus": (42, "an exponential and a logarithm in plain arithmetic"),
+    "atan2": (38, "two operands and four quadrants"),
+    "add apart": (36, "elements that begin anywhere: each is found by itself"),
+    "adamw": (35, "four arrays"),
+}  # fmt: skip
 
 
 def elements(t: dict[str, Any]) -> None:
@@ -163,10 +189,21 @@ def told(kernel: Any, arch: str) -> dict[str, Any]:
         report = assemble.report(kernel.native, kernel.statics, kernel.shape, arch)
     except Exception as error:
         return {"failed": str(error)[:600]}
-    each = kernel.statics.get("V", 1) * kernel.statics.get("U", 1)
-    return {"instructions": report.instructions, "each": each, "wide": report.wide,
+    count = kernel.statics.get("V", 1) * vectors(kernel)
+    return {"instructions": report.instructions, "each": count, "wide": report.wide,
             "narrow": report.narrow, "generic": report.generic, "registers": report.registers,
             "spilled": report.spilled, "aligned": kernel.shape.aligned}  # fmt: skip
+
+
+HELD = re.compile(r"^ +p\d+ = \(", re.MULTILINE)
+"""Where a vector of a row in registers lies."""
+
+
+def vectors(kernel: Any) -> int:
+    """How many vectors a thread computes: those that it keeps of a row, and those of a step."""
+    held = len(HELD.findall(kernel.native.source)) or kernel.statics.get("KEPT", 0)
+    kept = held if isinstance(held, int) else 0
+    return kept + kernel.statics.get("U", 0) or 1
 
 
 def print_table(found: dict[str, Any]) -> None:

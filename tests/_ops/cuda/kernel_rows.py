@@ -18,6 +18,7 @@ from typing import Any
 import flambeau as torch
 from flambeau._ops.cuda import host
 from flambeau.nn import functional as F
+from tests._compiler.gpu.short_bits import units
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 TYPES = (*FLOATS, torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.bool)
@@ -86,11 +87,38 @@ def functions_have_the_bits_of_the_cpu() -> None:
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         x = torch.cat([drawn(dtype, 5000), torch.tensor([0.0, -0.0, float("inf"), float("nan")])
                        .to(dtype)])  # fmt: skip
+        if dtype is torch.float16:
+            _within_units([getattr(torch, name) for name in names.split()], x)
+            _within_units([F.silu, F.softplus, F.elu, F.hardswish, F.mish, F.leaky_relu], x)
+            continue
         for name in names.split():
             same(getattr(torch, name), x, exact=True)
         for function in (F.gelu, F.silu, F.softplus, F.elu, F.hardswish, F.mish, F.leaky_relu):
             short = function is F.gelu and dtype is torch.bfloat16
             same(function, x, exact=not short)
+
+
+def angles_of_halves_are_those_of_the_cpu() -> None:
+    ends = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1.0, -1.0, 1e-7])
+    for dtype in (torch.float16, torch.bfloat16):
+        bits = torch.randint(-(1 << 15), 1 << 15, (2, 20000)).to(torch.int16).view(dtype)
+        y = torch.cat([bits[0], ends.to(dtype).repeat_interleave(8)])
+        x = torch.cat([bits[1], ends.to(dtype).repeat(8)])
+        _within_units([lambda y, x=x: torch.atan2(y, x.to(y.device))], y)
+
+
+def _within_units(functions: list[Callable[..., Any]], x: Any) -> None:
+    """Short forms differ by a unit of the last place at most, and are no work for the host."""
+    for function in functions:
+        host.CALLS.clear()
+        found = function(x.cuda()).cpu()
+        assert not host.CALLS
+        expected = function(x)
+        assert torch.equal(found.isnan(), expected.isnan())
+        if found.dtype is torch.bool:
+            assert torch.equal(found, expected)
+        else:
+            assert units(found, expected).max() <= 1, function.__name__
 
 
 def short_forms_have_the_bits_of_the_cpu_for_all_numbers() -> None:

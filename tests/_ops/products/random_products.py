@@ -20,10 +20,14 @@ import ml_dtypes
 import numpy as np
 
 from flambeau._core import settings
-from flambeau._ops.products import gemm
+from flambeau._ops.products import blas, gemm, integers
 
 BFLOAT16, INT8 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.int8)
+UINT8 = np.dtype(np.uint8)
 FLOAT16, FLOAT32, FLOAT64 = (np.dtype(f"f{size}") for size in (2, 4, 8))
+COMPLEX64, COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
+PARTS = {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}
+"""The type of a complex number's parts."""
 UNITS = {BFLOAT16: 2.0**-8, FLOAT16: 2.0**-11, FLOAT32: 2.0**-24, FLOAT64: 2.0**-53}
 """How much rounding to a type changes a number, relative to it."""
 SMALLEST = {BFLOAT16: 1e-37, FLOAT16: 2.0**-24, FLOAT32: 1e-37, FLOAT64: 1e-300}
@@ -44,6 +48,10 @@ class Product:
         before = settings.get_num_threads()
         settings.set_num_threads(threads)
         try:
+            if self.left.dtype == UINT8:
+                return integers._int_mm.body(self.left, self.right)
+            if self.left.dtype in PARTS:
+                return blas.product(self.left, self.right)
             return gemm.gemm(self.left, self.right, self.finish, self.result)
         finally:
             settings.set_num_threads(before)
@@ -83,14 +91,17 @@ def laid_out(draw: random.Random, data: np.ndarray) -> np.ndarray:
 def numbers(draw: random.Random, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Normally distributed, or all values that bytes have."""
     rng = np.random.default_rng(draw.getrandbits(32))
-    if dtype == INT8:
-        return rng.integers(-128, 128, shape, np.int8)
+    if dtype in PARTS:
+        parts = rng.standard_normal((2, *shape)).astype(PARTS[dtype])
+        return parts[0] + parts[1] * dtype.type(1j)
+    if dtype in (INT8, UINT8):
+        return rng.integers(0, 256, shape, np.uint8).view(dtype)
     return rng.standard_normal(shape).astype(dtype)
 
 
 def drawn_finish(draw: random.Random, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     """What is done to the sums: something for one product in two of floats."""
-    if dtype.kind == "i" or draw.random() < 0.5 or 0 in shape:  # noqa: PLR2004
+    if dtype.kind in "iuc" or draw.random() < 0.5 or 0 in shape:  # noqa: PLR2004
         return gemm.Finish()
     if draw.random() < 0.5:  # noqa: PLR2004
         of_row = draw.random() < 0.5  # noqa: PLR2004
@@ -103,16 +114,18 @@ def drawn_finish(draw: random.Random, shape: tuple[int, ...], dtype: np.dtype) -
 
 def drawn(draw: random.Random) -> Product:
     """A product of any type."""
-    dtype = draw.choice([BFLOAT16, BFLOAT16, INT8, FLOAT16, FLOAT32, FLOAT64])
-    batch = draw.choice([(), (), (), (1,), (3,), (2, 3)])
+    dtype = draw.choice([BFLOAT16, BFLOAT16, INT8, UINT8, FLOAT16, FLOAT32, FLOAT64, COMPLEX64,
+                         COMPLEX128])  # fmt: skip
+    batch = draw.choice([(), (), (), (1,), (3,), (2, 3)]) if dtype != UINT8 else ()
     rows, depth, columns = (drawn_size(draw) for _ in range(3))
     if batch:
         rows, depth, columns = rows // 4, depth // 4, columns // 4
     left = laid_out(draw, numbers(draw, (*batch, rows, depth), dtype))
-    right = laid_out(draw, numbers(draw, (*batch, depth, columns), dtype))
+    second = INT8 if dtype == UINT8 else dtype
+    right = laid_out(draw, numbers(draw, (*batch, depth, columns), second))
     if batch and draw.random() < 0.3:  # noqa: PLR2004
         right = right[:1]
-    result = {INT8: np.dtype(np.int32)}.get(dtype, dtype)
+    result = np.dtype(np.int32) if dtype in (INT8, UINT8) else dtype
     if dtype in (BFLOAT16, FLOAT16) and draw.random() < 0.5:  # noqa: PLR2004
         result = FLOAT32
     return Product(left, right, drawn_finish(draw, (*batch, rows, columns), result), result)
@@ -121,7 +134,8 @@ def drawn(draw: random.Random) -> Product:
 def expected(product: Product) -> tuple[np.ndarray, np.ndarray]:
     """The result in double precision, and the sum of the sizes of all that is added up."""
     finish = product.finish
-    left, right = product.left.astype(np.float64), product.right.astype(np.float64)
+    wide = COMPLEX128 if product.left.dtype in PARTS else FLOAT64
+    left, right = product.left.astype(wide), product.right.astype(wide)
     wanted, size = finish.alpha * (left @ right), abs(finish.alpha) * (abs(left) @ abs(right))
     added = np.zeros(1)
     if finish.bias is not None:
@@ -136,15 +150,12 @@ def expected(product: Product) -> tuple[np.ndarray, np.ndarray]:
 def bound(product: Product, size: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """How far a correct result may be off: sums of k products in float32 (float64), each rounded,
     and the result rounded once."""
-    if product.left.dtype == INT8:
+    dtype, result = product.left.dtype, PARTS.get(product.result, product.result)
+    if dtype in (INT8, UINT8):
         return np.zeros(1)
-    sums = UNITS[FLOAT64 if product.left.dtype == FLOAT64 else FLOAT32]
-    depth = product.left.shape[-1]
-    return (
-        (depth + 6) * sums * size
-        + UNITS[product.result] * abs(wanted) * 1.01
-        + SMALLEST[product.result]
-    )
+    sums = UNITS[FLOAT64 if PARTS.get(dtype, dtype) == FLOAT64 else FLOAT32]
+    depth = product.left.shape[-1] * (2 if dtype in PARTS else 1)
+    return (depth + 6) * sums * size + UNITS[result] * abs(wanted) * 1.01 + SMALLEST[result]
 
 
 def trouble(product: Product, draw: random.Random) -> str:
@@ -156,7 +167,7 @@ def trouble(product: Product, draw: random.Random) -> str:
         return f"is {first.dtype} {first.shape}"
     if first.tobytes() != second.tobytes():
         return f"has other bits with {threads[0]} threads than with {threads[1]}"
-    off = abs(first.astype(np.float64) - wanted) - bound(product, size, wanted)
+    off = abs(first.astype(wanted.dtype) - wanted) - bound(product, size, wanted)
     if off.size and not off.max() <= 0:
         return f"is {off.max():.3g} too far off at {np.unravel_index(off.argmax(), off.shape)}"
     return ""
