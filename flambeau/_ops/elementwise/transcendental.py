@@ -226,7 +226,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
     >>> torch.special.logit(torch.tensor([0.5]))
     tensor([0.])
     """
-    if eps is None:
+    if eps is None or eps < 0:  # which keeps nothing inside
         return ops._logit(input, out=out)
     return ops._logit_eps(input, float(eps), out=out)
 
