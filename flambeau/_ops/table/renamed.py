@@ -147,7 +147,8 @@ OF_SEVERAL_TYPES: dict[str, tuple[type, ...]] = {
     "elements": NUMBER, "end": (Tensor,), "exponent": NUMBER,
     "indices_or_sections": LISTED, "input_lengths": (list, tuple), "ord": (*NUMBER, str),
     "q": NUMBER, "rcond": (Tensor,), "repeats": (Tensor,), "rtol": (*NUMBER, Tensor),
-    "source": (int, np.integer), "spacing": (*NUMBER, Tensor, list, tuple), "split_size_or_sections": LISTED,
+    "source": (int, np.integer), "spacing": (*NUMBER, Tensor, list, tuple),
+    "split_size_or_sections": LISTED,
     "start": (Tensor,), "target_lengths": (list, tuple), "test_elements": NUMBER,
     "tol": (*NUMBER, Tensor),
 }  # fmt: skip
