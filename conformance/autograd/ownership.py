@@ -70,6 +70,22 @@ def frozen_after_the_forward_pass(t):
     return p.grad, q.grad, seen
 
 
+def frozen_leaves_run_their_other_hooks(t):
+    found = []
+    for freeze in (lambda p: p.requires_grad_(False), lambda p: p.detach_(), lambda p: p):
+        p, seen = _learning(t), []
+        y = p * 2
+        node = y.grad_fn.next_functions[0][0]
+        node.register_prehook(lambda grads: seen.append(("before", grads)))  # noqa: B023
+        node.register_hook(lambda *grads: seen.append(("after", grads)))  # noqa: B023
+        p.register_post_accumulate_grad_hook(lambda leaf: seen.append(("filled", leaf.grad)))  # noqa: B023
+        p.register_hook(lambda grad: seen.append(("sent", grad)))  # noqa: B023
+        freeze(p)
+        y.sum().backward()
+        found.append((seen, p.grad, p.requires_grad))
+    return found
+
+
 def detached_after_the_forward_pass(t):
     p = _learning(t)
     y = (p * p).sum()

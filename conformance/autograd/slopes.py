@@ -318,3 +318,31 @@ def vectors_of_derivatives(t):
             except RuntimeError as error:
                 found.append(str(error))
     return found
+
+
+def slopes_of_logit_that_keeps_nothing_inside(t):
+    x = t.tensor([-3.0, -0.5, 0.0, 0.25, 1.0, 1.5], dtype=t.float64, requires_grad=True)
+    found = []
+    for eps in (None, -1.5, -0.1, 0.0, 0.25):
+        y = t.logit(x, eps)
+        found.append((y.detach(), t.autograd.grad(y.sum(), x)))
+    return found
+
+
+def slopes_of_the_copy_of_a_singular_triangle(t):
+    a = t.tensor([[1.0, 2.0], [0.0, 0.0]], requires_grad=True)
+    b = t.ones(2, 2, requires_grad=True)
+    _, copy = t.triangular_solve(b, a)
+    return t.autograd.grad(copy.sum(), (b, a), allow_unused=True)
+
+
+def operands_that_a_gradient_does_not_hang_on(t):
+    """Of the gradient of `linear` for the input, which the input itself has no part in."""
+    found = []
+    for sizes in ((3,), (2, 3), (2, 2, 3)):
+        x, w = t.ones(sizes, requires_grad=True), t.ones(2, 3, requires_grad=True)
+        y = t.nn.functional.linear(x, w)
+        of_x, of_w = t.autograd.grad(y.mean(), (x, w), create_graph=True)
+        for part in (of_x, of_w):
+            found.append(t.autograd.grad(part.sum(), (x, w), allow_unused=True, retain_graph=True))
+    return found

@@ -107,6 +107,25 @@ def detached_in_place_then_written(t):
     return v._version, _told(t, total, x)
 
 
+def detached_in_place_after_custom_functions_saved_it(t):
+    class Square(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad
+
+    x = _leaf(t)
+    v = x * 3
+    total = Square.apply(v).sum()
+    v.detach_()
+    return _told(t, total, x)
+
+
 def alias_with_a_history_of_its_own(t):
     base, x = t.ones(2, 3), _leaf(t)
     alias = base.detach()

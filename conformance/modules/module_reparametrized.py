@@ -68,3 +68,46 @@ def likenesses_of_what_is_no_tensor(t):
 def padded_sequences_of_what_is_no_tensor(t):
     pad = t.nn.utils.rnn.pad_sequence
     return [tried(lambda: pad(given)) for given in ([3], 3, [], [t.ones(1), "a"])]  # noqa: B023
+
+
+def _noted(t, said, name, anew):
+    class Noted(t.nn.Module):
+        """A parametrization that notes when it computes."""
+
+        def forward(self, x):
+            said.append(name)
+            return x * 1 if anew else x
+
+    return Noted()
+
+
+def how_often_recurrent_layers_compute_weights(t):
+    found = []
+    for chosen in (("weight_ih_l0", "weight_hh_l0", "bias_hh_l0"), ("weight_hh_l1",)):
+        for kind in (t.nn.RNN, t.nn.GRU, t.nn.LSTM):
+            layer, said = kind(3, 4, num_layers=2), []
+            for name in chosen:
+                noted = _noted(t, said, name, anew=name != "weight_ih_l0")
+                t.nn.utils.parametrize.register_parametrization(layer, name, noted)
+            x = t.ones(5, 2, 3)
+            packed = t.nn.utils.rnn.pack_padded_sequence(x, [5, 3])
+            layer.flatten_parameters()
+            for call in (lambda: layer(x), lambda: layer(packed), layer.double, layer.float):  # noqa: B023
+                said.clear()
+                call()
+                found.append([name for name in said if name != "weight_ih_l0"])
+    return found
+
+
+def random_numbers_of_recurrent_layers_with_dropped_weights(t):
+    found = []
+    for kind in (t.nn.RNN, t.nn.GRU, t.nn.LSTM):
+        t.manual_seed(5)
+        layer = kind(3, 4)
+        for name in ("weight_ih_l0", "weight_hh_l0"):
+            t.nn.utils.parametrize.register_parametrization(layer, name, t.nn.Dropout(0.5))
+        layer(t.ones(5, 2, 3))
+        found.append(t.rand(1))
+        layer.double()
+        found.append(t.rand(1))
+    return found

@@ -365,8 +365,8 @@ def _fill(task: Task, leaf: Tensor, captured: dict[Any, Any] | None, create_grap
         put = watched_accumulate if modes.watch.nodes else accumulate_grad
         others = sys.getrefcount(grad) - 2  # the variable and the argument here are ours
         put(leaf, grad, create_graph, others)
-    elif leaf._requires_grad and leaf._hooks is not None:  # type: ignore[attr-defined]
-        run_accumulated_hooks(leaf, None)
+    elif leaf._hooks is not None:  # type: ignore[attr-defined]
+        run_accumulated_hooks(leaf, grad)
 
 
 def nodes_leading_to(roots: Sequence[Any], targets: Collection[Any]) -> set[Any]:

@@ -104,7 +104,7 @@ class FunctionCtx:
         if not self._recorded:
             return self._to_save
         node = self._keeper()
-        return tuple(unpack(node, position) for position in range(len(node.saved)))
+        return tuple(unpack(node, position, True) for position in range(len(node.saved)))
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:

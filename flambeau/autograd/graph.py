@@ -483,8 +483,11 @@ def unpack_unchanged(node: Node, position: int) -> Any:
     return unpack(node, position)
 
 
-def unpack(node: Node, position: int) -> Any:
-    """The saved tensor at `position`; an error if it was freed or written to since."""
+def unpack(node: Node, position: int, cut_off_too: bool = False) -> Any:
+    """The saved tensor at `position`; an error if it was freed or written to since.
+
+    `cut_off_too`: also one that lost its history by `detach_`, which formulas are refused.
+    """
     if node.saved is None:
         raise RuntimeError(FREED)
     kept = node.saved[position]
@@ -495,7 +498,7 @@ def unpack(node: Node, position: int) -> Any:
     if isinstance(kept, Tensor):
         if version_of(kept) != node.versions[position]:
             raise modified_error(kept, node.versions[position])
-        if cut_off.numbers:
+        if cut_off.numbers and not cut_off_too:
             cut_off.check(kept, node.sequence_number)
         return kept
     return kept.unpacked(node)

@@ -209,6 +209,8 @@ def repeat(data: np.ndarray, repeats: Sequence[int]) -> np.ndarray:
         size = next(size for size in sizes if size < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {size}: {sizes}")
     result = np.empty(sizes, data.dtype)
+    if not result.size:  # repeats of nothing may be below 0
+        return result
     split = [n for count, size in zip(repeats, shape, strict=True) for n in (int(count), size)]
     result.reshape(split)[...] = data.reshape([n for size in shape for n in (1, size)])
     return result
@@ -216,7 +218,7 @@ def repeat(data: np.ndarray, repeats: Sequence[int]) -> np.ndarray:
 
 def _repeat_grad(grad: Any, shape: Any, repeats: Any) -> Any:
     """The sum over all copies."""
-    if 0 in repeats:
+    if min(repeats, default=1) <= 0:
         return ops.new_zeros(grad, shape)
     padded = (1,) * (len(repeats) - len(shape)) + tuple(shape)
     split = [n for count, size in zip(repeats, padded, strict=True) for n in (count, size)]

@@ -226,7 +226,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
     >>> torch.special.logit(torch.tensor([0.5]))
     tensor([0.])
     """
-    if eps is None:
+    if eps is None or eps < 0:  # which keeps nothing inside
         return ops._logit(input, out=out)
     return ops._logit_eps(input, float(eps), out=out)
 
@@ -401,6 +401,7 @@ def pow_tensor(self: Any, exponent: Any) -> Any:
 
 @pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
            complex_half=True, autocast="cuda=float32", order=2, inplace=False, exact_number=False,
+           row_major=True,  # as PyTorch lays it out, whatever the exponents are
            dtypes="int float complex", method=False, node="PowBackward2", check=_check_base,
            backward={"exponent": _power_grad_of_number})  # fmt: skip
 def pow_of_number(self: Any, exponent: Any) -> Any:

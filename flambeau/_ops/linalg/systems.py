@@ -394,16 +394,19 @@ def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, left: bool,
     )
 
 
-def _old_triangular_backward(grads: Any, A: Any, solution: Any, upper: bool, transpose: bool,
+def _old_triangular_backward(given: Any, A: Any, solution: Any, upper: bool, transpose: bool,
                              unitriangular: bool, wanted: Any) -> Any:  # fmt: skip
     """The gradient of the copy goes to `A` as it is."""
-    of_solution, of_copy = grads
+    of_solution, of_copy = given
+    if of_solution is None:
+        return ops.zeros_like(solution), of_copy
     matrix = A.mT if transpose else A
     of_a, of_b = _triangular_backward(of_solution, matrix, solution, upper != transpose, True,
                                       unitriangular, (wanted[1],))  # fmt: skip
     if of_a is None:
         return of_b, None
-    return of_b, (of_a.mT if transpose else of_a) + of_copy
+    of_a = of_a.mT if transpose else of_a
+    return of_b, of_a if of_copy is None else of_a + of_copy
 
 
 @kernel(

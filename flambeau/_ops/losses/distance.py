@@ -34,7 +34,8 @@ EUCLIDEAN_LIMIT = 25
 def _norms(gap: np.ndarray, p: float) -> np.ndarray:
     """p-norms along the last dim."""
     if p == 0:
-        return np.add.reduce((gap != 0).astype(gap.dtype), -1)  # type: ignore[no-any-return]
+        counted = np.where(np.isnan(gap), gap, gap != 0)
+        return np.add.reduce(counted.astype(gap.dtype), -1)  # type: ignore[no-any-return]
     size = np.abs(gap)
     if p == 1:
         return np.add.reduce(size, -1)  # type: ignore[no-any-return]

@@ -228,10 +228,10 @@ def _vector_linear(input: Any, weight: Any, bias: Any) -> Any:
 # ---- gradients
 
 
-def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any,
+def _linear_double_backward(given: Any, self: Any, grad_output: Any, weight: Any,
                             output_mask: Any, wanted: Any) -> Any:  # fmt: skip
     """The gradients are products of the same three matrices, so theirs are as well."""
-    of_input, of_weight, of_bias = grads
+    of_input, of_weight, of_bias = given
     left, right = self if of_input is None else of_input, weight if of_weight is None else of_weight
     mask = (wanted[0] and of_weight is not None, wanted[2] and of_input is not None, False)
     to_self, to_weight, _ = ops.linear_backward(left, grad_output, right, mask)

@@ -484,6 +484,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
     "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[1] dim, int edge_order=1)"
     " -> Tensor[]",
     method=False,
+    several=True,
 )
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
     """Derivatives along dims from central differences; at the ends, one-sided ones of an order.

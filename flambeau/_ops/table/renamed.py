@@ -136,8 +136,8 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
     return found
 
 
-MAY_BE_NONE = ("requires_grad", "pin_memory")
-"""Flags of factories for which None stands for False."""
+MAY_BE_NONE = ("requires_grad", "pin_memory", "spacing")
+"""Flags of factories for which None stands for False, and steps that are 1."""
 OF_ANY_TYPE = ("buffer", "compute_mode", "shape")
 """Parameters that composites look at themselves, and refuse in words of their own."""
 NUMBER = (bool, int, float, complex, np.generic)
@@ -147,7 +147,8 @@ OF_SEVERAL_TYPES: dict[str, tuple[type, ...]] = {
     "elements": NUMBER, "end": (Tensor,), "exponent": NUMBER,
     "indices_or_sections": LISTED, "input_lengths": (list, tuple), "ord": (*NUMBER, str),
     "q": NUMBER, "rcond": (Tensor,), "repeats": (Tensor,), "rtol": (*NUMBER, Tensor),
-    "source": (int, np.integer), "spacing": (*NUMBER, Tensor), "split_size_or_sections": LISTED,
+    "source": (int, np.integer), "spacing": (*NUMBER, Tensor, list, tuple),
+    "split_size_or_sections": LISTED,
     "start": (Tensor,), "target_lengths": (list, tuple), "test_elements": NUMBER,
     "tol": (*NUMBER, Tensor),
 }  # fmt: skip
@@ -158,7 +159,9 @@ shows one form, does not show. Where there are several forms, errors speak of al
 TAKEN_ALSO = {
     ("isin", 0): (complex,), ("isin", 1): (complex,), ("searchsorted", 0): (complex,),
     ("searchsorted", 1): (complex,), ("bucketize", 0): (bool, int, float, complex),
-    ("cond", 1): (str,), ("norm", 1): (str,),
+    ("cond", 1): (str,), ("norm", 1): (str,), ("normal", 0): (float, int),
+    ("normal", 1): (float, int), ("std", 1): (bool,), ("var", 1): (bool,),
+    ("std_mean", 1): (bool,), ("var_mean", 1): (bool,),
 }  # fmt: skip
 """Where composites take something else, too, or refuse it in words of their own."""
 

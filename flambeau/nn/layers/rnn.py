@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from collections.abc import Callable
 from typing import Any, overload
 
 from flambeau._core.autocast import settings as autocast
@@ -14,7 +15,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.nn import init
 from flambeau.nn.layers.shown import shown
 from flambeau.nn.module import Module
-from flambeau.nn.parameter import empty_parameter
+from flambeau.nn.parameter import Parameter, empty_parameter
 from flambeau.nn.utils.rnn import PackedSequence
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
@@ -150,14 +151,44 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        super()._apply(fn, recurse)
+        for name in self._flat_weights_names:
+            if name not in self._parameters and hasattr(self, name):
+                getattr(self, name)  # computed twice here, too: see `_computed`
+        return self
+
     def flatten_parameters(self) -> None:
         """Nothing to do: weights need not lie in one block of memory."""
 
     @property  # type: ignore[no-redef]
     def _flat_weights(self) -> list[Tensor | None]:
         held = self._parameters
-        return [held[name] if name in held else getattr(self, name, None)
+        return [held[name] if name in held else self._computed(name)
                 for name in self._flat_weights_names]  # fmt: skip
+
+    def _computed(self, name: str) -> Tensor | None:
+        """A weight that is no parameter, such as a parametrized one: computed when it is asked for.
+
+        PyTorch asks whether it is there, and then for it; parametrizations that learn or draw
+        numbers when they compute (`spectral_norm`) would go another way with fewer steps. Of the
+        first weight, the first of both is `_check_dtype`'s.
+        """
+        asked = name == self._flat_weights_names[0] or hasattr(self, name)
+        return getattr(self, name, None) if asked else None
+
+    def _find_new_weight(self) -> None:
+        """Compute weights that are no parameters up to the first that is new in this call.
+
+        By it PyTorch learns that the weights of the call before are out of date.
+        """
+        if "parametrizations" not in self._modules:
+            return
+        for name in self._flat_weights_names:
+            if name in self._parameters or not hasattr(self, name):
+                continue
+            if not isinstance(getattr(self, name), Parameter):
+                return
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
@@ -260,6 +291,8 @@ class RNNBase(Module):
             input: (T, N, input), (N, T, input) with `batch_first`, (T, input), or packed.
             hx: the state to start from, zeros by default.
         """
+        if EAGER:
+            self._find_new_weight()
         if isinstance(input, PackedSequence):
             data, batch_sizes, order, back = input
             if hx is None:
