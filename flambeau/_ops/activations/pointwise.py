@@ -119,7 +119,8 @@ def leaky_relu(self: Any, negative_slope: Any) -> Any:
 
 @pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
            regular=True, fused=True,
-           method=False, function=False, dtypes="int float", promote="tensors", refusals={
+           method=False, function=False, dtypes="int float", promote="tensors",
+           exact_number=False, refusals={
     "complex": NotImplementedError("clamp is not supported for complex types"),
 }, backward={
     "self": lambda grad, self, min_val, max_val: stepped(

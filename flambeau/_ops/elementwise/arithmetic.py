@@ -322,7 +322,8 @@ def over_number(input: Tensor, number: Any) -> Any:
 
 @pointwise("floor_divide(Tensor self, Tensor other) -> Tensor",
            out_writer="aten::floor_divide", dtypes="int float",
-           label="div_floor_cpu", numbers="all", exact_number=True, underived=True)  # fmt: skip
+           label="div_floor_cpu", numbers="all", exact_number=True, underived=True,
+           several=True)  # fmt: skip
 def floor_divide(self: Any, other: Any) -> Any:
     """The quotient rounded down. Integer division by zero raises.
 
