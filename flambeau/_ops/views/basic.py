@@ -64,7 +64,7 @@ def slice_(data: np.ndarray, dim: int, start: int | None, end: int | None,
            step: int) -> np.ndarray:  # fmt: skip
     """Positions start, start + step, ... before `end` along a dim."""
     if data.ndim == 0:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     dim = wrap_dim(dim, data.ndim)
