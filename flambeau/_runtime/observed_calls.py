@@ -56,7 +56,7 @@ def observer(run: Callable[..., Any], alike: bool) -> Callable[..., None]:
 def _is_immutable(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(item.__class__ is int for item in value)
-    return value.__class__ in IMMUTABLE
+    return value.__class__ in IMMUTABLE or isinstance(value, np.dtype)
 
 
 def _keep_launch(cache: InlineCache, arguments: tuple[Any, ...], results: tuple[Any, ...],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from functools import cache as cache_once
 from typing import Any, TypeVar
@@ -23,8 +24,10 @@ CALLS = int(os.environ.get("FLAMBEAU_INLINE_AFTER", "200"))
 
 @cache_once
 def possible() -> bool:
-    """Whether there are inline caches: kernels are wanted, and nobody checks their accesses."""
-    return choice.ENGINE != "numpy" and choice.available() and not WATCHED
+    """Whether there are inline caches: kernels are wanted, nobody checks their accesses, and one
+    thread of Python runs at a time."""
+    has_lock: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+    return choice.ENGINE != "numpy" and choice.available() and not WATCHED and has_lock
 
 
 class Warming:
@@ -64,12 +67,16 @@ def observer(run: Callable[..., Any], alike: bool = False) -> Callable[..., None
     return observed_calls.observer(run, alike)
 
 
-def cached(function: Function) -> Function:
-    """A function of arrays and numbers, by one launch, with an inline cache of its own."""
+def cached(function: Function, alike: bool = False) -> Function:
+    """A function of arrays and numbers, by one launch, with an inline cache of its own.
+
+    Args:
+        alike: whether NumPy computes just the same, see `choice.Learning`.
+    """
     if not possible():
         return function
     scope: dict[str, Any] = {}
-    scope["inline"] = Warming(scope, "inline", lambda: observer(function))
+    scope["inline"] = Warming(scope, "inline", lambda: observer(function, alike))
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from flambeau._core.allocation import overflowed
 from flambeau._core.device import CPU, refuse_pinned
 from flambeau._core.settings import users_level
 from flambeau._ops.factories.making import LARGEST, OPTIONS, finish, of_out, options
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.launching.precision import refuse, require_known
 from flambeau._ops.table.binder import is_integer, plain_type_name, type_name
 from flambeau._ops.table.op import composite
 from flambeau._ops.table.scalars import checked_number, filling, real
-from flambeau._runtime import cpu
+from flambeau._runtime import choice, cpu
+from flambeau._runtime.warming import cached
 from flambeau._tensor.tensor import Tensor
 
 VECTOR_BYTES = 32
@@ -247,6 +249,8 @@ def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
     number: Any = numpy_dtype.type if narrow else np.float64
     first, last = number(start), number(end)
     step = (last - first) / number(steps - 1)
+    if narrow and not is_half and choice.Learning.thread and choice.learns():
+        return launcher("factories.launch").spaced(steps, first, step, last)  # type: ignore[no-any-return]
     counted = _from_ends(steps)
     values: np.ndarray
     if is_half:
@@ -258,6 +262,12 @@ def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
     values[: steps // 2] += first
     values[steps // 2 :] += last
     return values.astype(FLOAT64) if values.dtype == EXACT else values
+
+
+@partial(cached, alike=True)
+def spaced_in(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
+    """The same, in the type for which they are rounded."""
+    return spaced(start, end, steps, numpy_dtype).astype(numpy_dtype, copy=False)
 
 
 def _spaced_parts(start: complex, end: complex, steps: int, part: Any) -> np.ndarray:
@@ -347,7 +357,7 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
     elif steps:
         filling(start, numpy_dtype)
     with cpu.quiet():
-        data = spaced(start, end, steps, numpy_dtype).astype(numpy_dtype)
+        data = spaced_in(start, end, steps, numpy_dtype)
     return finish(data, requires_grad, out, counted=True)
 
 
