@@ -390,7 +390,7 @@ def _number_makers(op: Op, operands: Sequence[Any]) -> tuple[NumberMaker, ...]:
     if len(parameters) != len(operands) or op.public in ANY_NUMBER:
         return (number_array,) * len(operands)
     return tuple(
-        number_array if parameter.is_tensor else fitting_number for parameter in parameters
+        number_array if parameter.is_tensor else scalars.checked_number for parameter in parameters
     )
 
 
@@ -440,13 +440,6 @@ def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     if numpy_dtype.kind in "iu" and isinstance(value, float):
         return scalars.checked_number(value, numpy_dtype)
     return cpu.converted(value, numpy_dtype)
-
-
-def fitting_number(value: Any, numpy_dtype: Any) -> np.ndarray:
-    """A 0-dim array of a number that has to fit into the type."""
-    if isinstance(value, complex) and numpy_dtype.kind not in "cW":
-        raise scalars.overflow(numpy_dtype)
-    return scalars.checked_number(value, numpy_dtype)
 
 
 def limit_of(op: Op, names: list[str]) -> int:
