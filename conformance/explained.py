@@ -21,6 +21,7 @@ from typing import Any
 
 from conformance.explained_autograd import AUTOGRAD
 from conformance.explained_calls import CALLS
+from conformance.explained_small_print import SMALL_PRINT
 from conformance.explanation import Explained
 
 PAGE = Path(__file__).parents[1] / "docs" / "compatibility.md"
@@ -163,6 +164,7 @@ EXPLAINED = (
         case=r"TransformerEncoderLayer\(1,|LayerNorm\(1\)|\(1, 1,",
     ),
     *CALLS,
+    *SMALL_PRINT,
 )
 
 

@@ -155,6 +155,8 @@ def converted(values: Any, numpy_dtype: Any) -> np.ndarray:
     """
     if numpy_dtype.__class__ is HALF:
         return _halves(values, numpy_dtype)
+    if values.__class__ is int and numpy_dtype is not None and numpy_dtype.kind == "V":
+        values = float(values)  # bfloat16 takes no integers beyond int64
     return np.array(values, numpy_dtype, order="C")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core.doc_text import with_example
+from flambeau._core.dtype import finfo
 from flambeau._core.programs import EAGER
 from flambeau._ops.activations import pointwise as act
 from flambeau._ops.activations.pointwise import inplace as in_place
@@ -12,6 +13,7 @@ from flambeau._ops.table.binder import explained, without_public_attribute
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite
 from flambeau._ops.table.outputs import FOUND, write_out
+from flambeau._ops.table.scalars import real
 from flambeau._tensor.tensor import Tensor
 
 SPACE = "nn.functional"
@@ -267,11 +269,16 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
     >>> torch.nn.functional.softshrink(torch.tensor([-1., 0.2, 1.]))
     tensor([-0.5000,  0.0000,  0.5000])
     """
-    if lambd < 0:
-        limit = 3.40282e38 if input.itemsize == 4 else 1.79769e308  # noqa: PLR2004
-        raise RuntimeError(f"lambda must be in range [0, {limit:g}] for input dtype "
-                           f"{input.dtype.scalar_name}, but found {lambd}")  # fmt: skip
+    _check_shrinkage(input, lambd)
     return ops.softshrink(input, lambd, out=out)
+
+
+def _check_shrinkage(input: Tensor, lambd: Any) -> None:
+    if input.dtype.is_floating_point:
+        limit = finfo(input.dtype).max
+        if not 0 <= real(lambd) <= limit:
+            raise RuntimeError(f"lambda must be in range [0, {limit:g}] for input dtype "
+                               f"{input.dtype.scalar_name}, but found {lambd:g}")  # fmt: skip
 
 
 @composite("glu(Tensor self, int dim=-1) -> Tensor", namespace=SPACE)

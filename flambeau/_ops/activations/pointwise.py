@@ -119,7 +119,8 @@ def leaky_relu(self: Any, negative_slope: Any) -> Any:
 
 @pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
            regular=True, fused=True,
-           method=False, function=False, dtypes="int float", promote="tensors", refusals={
+           method=False, function=False, dtypes="int float", promote="tensors",
+           exact_number=False, refusals={
     "complex": NotImplementedError("clamp is not supported for complex types"),
 }, backward={
     "self": lambda grad, self, min_val, max_val: stepped(
@@ -601,6 +602,8 @@ def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """Slopes for elements that are not positive, drawn in torch's order; 1 for the others."""
+    if input.dtype is dt.float16 and not input.is_cuda:
+        raise NotImplementedError("\"rrelu_with_noise_out_cpu\" not implemented for 'Half'")
     if math.isinf(upper - lower) and not bool((input > 0).all()):
         raise RuntimeError("Expected to - from <= std::numeric_limits<T>::max() to be true, but "
                            "got false.")  # fmt: skip

@@ -273,6 +273,9 @@ def _wrong_arguments(name: str, values: tuple[Any, ...], error: Exception) -> Ex
     numbers = tuple(0 if isinstance(value, str) else value for value in values)
     if binder.bind(rows[0], numbers, {}) is not None:
         return error
+    if "transpose" in name:  # which has one form
+        missing = tuple(argument.default for argument in rows[0].schema.arguments[len(values) :])
+        return binder.argument_error(rows[0], [*values, *missing]) or error
     while values and values[-1] in (None, 0, 1):
         values = values[:-1]
     return binder.no_overload_error(name, rows, values, {})

@@ -97,7 +97,7 @@ def equal(x: np.ndarray, y: np.ndarray) -> bool:
     bare=True,
     method=False,
 )
-def result_type(tensor: Any = None, other: Any = None, *, scalar: Any = None,
+def result_type(first: Any = None, /, other: Any = None, *, tensor: Any = None, scalar: Any = None,
                 scalar1: Any = None, scalar2: Any = None) -> dt.dtype:  # fmt: skip
     """The type of a result of these two, tensors or numbers. Numbers also have names of their own:
     (scalar, tensor), (scalar1, scalar2).
@@ -106,11 +106,11 @@ def result_type(tensor: Any = None, other: Any = None, *, scalar: Any = None,
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """
-    given = [v for v in (tensor, other, scalar, scalar1, scalar2) if v is not None]
-    operands = [v if isinstance(v, Tensor) else pointwise.number_of(v) for v in given]
-    if len(given) != 2 or any(v is None for v in operands):
+    given = [v for v in (first, other, tensor, scalar, scalar1, scalar2) if v is not None]
+    found = [v if isinstance(v, Tensor) else pointwise.number_of(v) for v in given]
+    if len(given) != 2 or any(v is None for v in found):
         raise TypeError("result_type() takes two arguments, tensors or numbers")
-    return pointwise.common_dtype(operands)
+    return pointwise.common_dtype(found)
 
 
 @composite("can_cast(ScalarType from_, ScalarType to) -> bool", method=False)

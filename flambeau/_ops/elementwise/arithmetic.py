@@ -14,8 +14,9 @@ from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import get_inplace, ops
 from flambeau._ops.table.op import REGISTRY, InAten, alias, composite, pointwise
 from flambeau._ops.table.outputs import FOUND
-from flambeau._ops.table.pointwise import broadcast_shape
+from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.history import check_inplace
 
 
 def zero_like(grad: Any) -> Any:
@@ -192,8 +193,11 @@ def _named(result: Any) -> Any:
     return result
 
 
+ROUNDED = ("trunc", "floor")
+
+
 def _rounded_row(rounding_mode: str) -> str:
-    if rounding_mode not in ("trunc", "floor"):
+    if rounding_mode not in ROUNDED:
         raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
                            f"found '{rounding_mode}'")  # fmt: skip
     return f"_div_{rounding_mode}"
@@ -203,6 +207,8 @@ def div_with_mode_(self: Any, other: Any, *, rounding_mode: str | None) -> Any:
     """The same in place."""
     if rounding_mode is None:
         return _named(get_inplace("div")(self, other))
+    if rounding_mode not in ROUNDED:
+        check_inplace(self, wants_grad((self, other)))
     return get_inplace(_rounded_row(rounding_mode))(self, other)
 
 
@@ -322,7 +328,8 @@ def over_number(input: Tensor, number: Any) -> Any:
 
 @pointwise("floor_divide(Tensor self, Tensor other) -> Tensor",
            out_writer="aten::floor_divide", dtypes="int float",
-           label="div_floor_cpu", numbers="all", exact_number=True, underived=True)  # fmt: skip
+           label="div_floor_cpu", numbers="all", exact_number=True, underived=True,
+           several=True)  # fmt: skip
 def floor_divide(self: Any, other: Any) -> Any:
     """The quotient rounded down. Integer division by zero raises.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -17,7 +18,15 @@ from flambeau._ops.launching import copies
 from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import get_inplace, ops
 from flambeau._ops.table.number_operands import scalar_tensor
-from flambeau._ops.table.op import InAten, alias, composite, internal, kernel, pointwise
+from flambeau._ops.table.op import (
+    BY_NAME,
+    InAten,
+    alias,
+    composite,
+    internal,
+    kernel,
+    pointwise,
+)
 from flambeau._ops.table.outputs import FOUND, write_out
 from flambeau._ops.table.pointwise import (
     LIMIT,
@@ -257,9 +266,16 @@ def _bound(value: Any) -> Any:
 
 
 def _clamp_error(input: Any, min: Any, max: Any) -> TypeError:
-    got = ", ".join(binder.type_name(v) for v in (input, min, max))
-    return TypeError(f"clamp() received an invalid combination of arguments - got ({got}), but "
-                     "expected one of:\n * (Tensor input, Tensor min = None, Tensor max = None, *, "
+    called = sys._getframe(2).f_code.co_qualname  # of the code that has asked: see `twins`
+    given = [] if called.startswith(binder.METHOD) else [binder.plain_type_name(input)]
+    if min is not None:
+        given.append(binder.plain_type_name(min))
+    if max is not None:
+        given.append(f"{'max=' if min is None else ''}{binder.plain_type_name(max)}")
+    name = called.rpartition(".")[2]
+    return TypeError(f"{name}() received an invalid combination of arguments - got "
+                     f"({', '.join(given)}), but expected one of:\n"
+                     " * (Tensor input, Tensor min = None, Tensor max = None, *, "
                      "Tensor out = None)\n * (Tensor input, Number min = None, Number max = None, "
                      "*, Tensor out = None)\n")  # fmt: skip
 
@@ -602,7 +618,6 @@ def where_kernel(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndar
 
 
 def _condition(condition: Any) -> Any:
-    binder.require_tensor("where", "condition", 1, condition)
     if condition._data.dtype.kind == "b":
         return condition
     if condition.dtype is not dt.uint8:
@@ -660,6 +675,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     """
     if input is None and other is None:
         return ops.nonzero(condition, as_tuple=True)
+    if not isinstance(condition, Tensor):
+        raise binder.no_fit(BY_NAME["where"][0], 0, (condition, input, other), several=True)
     condition = _condition(condition)
     input, other = _number_beside(input, other), _number_beside(other, input)
     if input.__class__ is other.__class__ is Tensor and input._data.dtype == other._data.dtype:

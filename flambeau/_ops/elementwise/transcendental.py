@@ -19,6 +19,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, pointwise
 from flambeau._ops.table.outputs import write_out
 from flambeau._ops.table.pointwise import common_dtype, number_of
+from flambeau._ops.table.scalars import checked_number
 from flambeau._tensor.tensor import Tensor, method
 
 LN2 = math.log(2)
@@ -303,6 +304,9 @@ def _check_exponent(operands: list[Any]) -> None:
     kind = base._data.dtype.kind
     if kind in "iu" and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+    whole = kind in "iu" and isinstance(exponent, int)
+    if whole or (base._data.dtype in dt.NUMPY_HALVES and not isinstance(exponent, complex)):
+        checked_number(exponent, base._data.dtype)
     if (kind == "W" or isinstance(exponent, complex)) and exponent not in (0, 1):
         _no_complex_halves(operands, _POWER_LABELS.get(exponent, "pow"))
 

@@ -18,6 +18,7 @@ from flambeau._core.device import device as Device
 from flambeau._core.settings import Determinism
 from flambeau._ops.copying.copies import write_number
 from flambeau._ops.table import outputs
+from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.dispatch import size_list
 from flambeau._ops.table.pointwise import number_of
 from flambeau._ops.table.scalars import filling, type_name
@@ -67,7 +68,7 @@ def _size_error(sizes: Any, name: str) -> TypeError:
     position, item = next((i, n) for i, n in enumerate(sizes, 1) if not _is_index(n))
     return TypeError(
         f"{name}(): argument 'size' failed to unpack the object at pos {position} with error "
-        f'"type must be tuple of ints,but got {type(item).__name__}"'
+        f'"type must be tuple of ints,but got {plain_type_name(item)}"'
     )
 
 
@@ -96,7 +97,7 @@ def of_out(name: str, out: Any, dtype: Any, layout: Any, device: Any) -> Any:
     if out is None:
         return dtype
     if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {plain_type_name(out)}")
     wanted = dt.as_dtype(dtype)
     if wanted is not None and wanted is not out.dtype:
         raise RuntimeError(f"dtype {wanted.scalar_name} does not match dtype of out parameter "

@@ -16,7 +16,7 @@ from flambeau._core.settings import users_level
 from flambeau._ops.factories.making import LARGEST, OPTIONS, finish, of_out, options
 from flambeau._ops.launching.modules import launcher
 from flambeau._ops.launching.precision import refuse, require_known
-from flambeau._ops.table.binder import is_integer, type_name
+from flambeau._ops.table.binder import is_integer, plain_type_name, type_name
 from flambeau._ops.table.op import composite
 from flambeau._ops.table.scalars import checked_number, filling, real
 from flambeau._runtime import choice, cpu
@@ -40,7 +40,7 @@ def _number(value: Any, name: str, position: int, function: str) -> Any:
     if isinstance(value, complex):
         real(value)
     raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Number, not "
-                    f"{type(value).__name__}")  # fmt: skip
+                    f"{plain_type_name(value)}")  # fmt: skip
 
 
 @composite(
@@ -123,6 +123,8 @@ def _range(start: Any, end: Any, step: Any, numpy_dtype: Any) -> np.ndarray:
     whole = numpy_dtype == np.int64
     length = -((start - end) // step) if whole else math.ceil((end - start) / step)
     if length * numpy_dtype.itemsize > LARGEST:
+        for number in (start, end, step):
+            real(number)
         raise RuntimeError("invalid size, possible overflow?")
     if whole:
         return np.arange(start, end, step, dtype=numpy_dtype)
@@ -184,7 +186,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
     if end is None:
         start, end = 0, start
     for bound in (start, end, step):
-        if isinstance(bound, complex):
+        if isinstance(bound, (int, complex)):
             real(bound)
     numpy_dtype = options(
         of_out("range", out, dtype, layout, device), layout, CPU if device is None else device

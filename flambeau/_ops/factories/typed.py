@@ -13,6 +13,7 @@ from flambeau._core.doc_text import with_example
 from flambeau._core.layout import Size
 from flambeau._core.settings import warn_once
 from flambeau._ops.factories.making import untouched
+from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor import overriding
 from flambeau._tensor.conversion import copy_of
@@ -56,7 +57,7 @@ def _of_sizes(element: dt.dtype, sizes: tuple[Any, ...]) -> Tensor:
         if not hasattr(size, "__index__"):
             raise TypeError(
                 f"new(): argument 'size' failed to unpack the object at pos {position} with error "
-                f'"type must be tuple of ints,but got {type(size).__name__}"'
+                f'"type must be tuple of ints,but got {plain_type_name(size)}"'
             )
         if size < 0:
             raise RuntimeError(

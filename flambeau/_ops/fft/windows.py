@@ -79,7 +79,7 @@ def _plain_window(name: str, curve: Curve, doc: str, printed: str) -> None:
         f"torch.{name}(5, periodic=False)[1:4]", printed,
     )  # fmt: skip
     composite(f"{name}(int window_length, bool periodic=True, {OPTIONS}) -> Tensor",
-              method=False)(function)  # fmt: skip
+              method=False, several=True)(function)  # fmt: skip
 
 
 _plain_window("hann_window", _hann, "Hann's window: half a cosine up and down",

@@ -179,6 +179,8 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
         raise ValueError("either size or scale_factor should be defined" if size is None else
                          "only one of size or scale_factor should be defined")  # fmt: skip
     if EAGER:
+        if not hasattr(input, "_data"):
+            binder.without_public_attribute("dim", input)
         size, scale_factor = _plain(size), _plain(scale_factor)
     dims = input._data.ndim - 2
     sizes: list[int] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -391,14 +392,15 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     if 0 in sizes and indices._data.size:
         raise RuntimeError("ZeroDivisionError")
-    found, step = [], 1
-    flat = indices.to(dt.int64)
-    for size in reversed(sizes):
-        found.append(flat // step % size)
-        step *= size
-    if not found:
+    if not sizes:
         return ()
-    return tuple(ops.unbind(ops.stack(found[::-1], -1), -1))
+    steps = [prod(sizes[dim + 1 :]) for dim in range(len(sizes))]
+    flat = ops.unsqueeze(indices.to(dt.int64), -1)
+    return tuple(ops.unbind(flat // _whole(steps) % _whole(sizes), -1))
+
+
+def _whole(numbers: Sequence[int]) -> Tensor:
+    return wrap(np.array(numbers, np.int64))
 
 
 def _triangle(row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any,

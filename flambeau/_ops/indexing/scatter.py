@@ -228,6 +228,8 @@ def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: A
                          reduce: str) -> None:  # fmt: skip
     """The same with one number for all positions."""
     dim = _checked_dim(data, dim, index)
+    if reduce not in REDUCTIONS:
+        _operands(data, dim, index, data, ranged=False)  # whose errors come first
     ufunc = _reduction(reduce)
     found = _operands(data, dim, index)
     number = checked_number(value, data.dtype)

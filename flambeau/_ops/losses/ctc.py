@@ -118,6 +118,10 @@ def _check(log_probs: np.ndarray, targets: np.ndarray, input_lengths: Sequence[i
         raise RuntimeError(f"\"ctc_loss_cpu\" not implemented for '{name}'")
     if not log_probs.size:
         raise RuntimeError("log_probs tensor must not be empty")
+    where = "(while checking arguments for ctc_loss_allocate_outputs)"
+    if targets.ndim not in (1, 2):
+        raise RuntimeError(f"Expected 1 to 2 dimensions, but got {targets.ndim}-dimensional tensor "
+                           f"for argument #2 'targets' {where}")  # fmt: skip
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
@@ -125,7 +129,6 @@ def _check(log_probs: np.ndarray, targets: np.ndarray, input_lengths: Sequence[i
         raise RuntimeError("input_lengths must be of size batch_size")
     if len(target_lengths) != batch:
         raise RuntimeError("target_lengths must be of size batch_size")
-    where = "(while checking arguments for ctc_loss_allocate_outputs)"
     _check_lengths("target_lengths", target_lengths, where)
     _check_lengths("input_lengths", input_lengths, where)
     for length in input_lengths:

@@ -16,7 +16,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.launching.memory_formats import in_format, is_last, is_suggested_last
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.reductions.sums import fused
-from flambeau._ops.table.binder import require_tensor
+from flambeau._ops.table.binder import explained, require_tensor
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, functional, internal, kernel
@@ -488,8 +488,12 @@ def functional_batch_norm(
             [ 1.0000,  1.0000]])
     """
     _check_batch_norm(input, running_mean, running_var, training, eps)
-    return batch_norm.body(input, weight, bias, running_mean, running_var, training, momentum, eps,
-                           True)  # fmt: skip
+    try:
+        return batch_norm.body(input, weight, bias, running_mean, running_var, training, momentum,
+                               eps, True)  # fmt: skip
+    except (AttributeError, TypeError) as error:
+        values = (input, weight, bias, running_mean, running_var, training, momentum, eps, True)
+        raise explained(batch_norm, values, error) from None
 
 
 # ---- instance norm

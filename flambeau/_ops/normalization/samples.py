@@ -13,7 +13,7 @@ from flambeau._ops.launching.memory_formats import in_format_of, is_images_of_pi
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.normalization.batch import check_mixed_types, check_types, row_dots
 from flambeau._ops.reductions.sums import fused
-from flambeau._ops.table.binder import without_public_attribute
+from flambeau._ops.table.binder import plain_type_name, without_public_attribute
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, functional, internal, kernel
@@ -260,7 +260,7 @@ def layer_norm(
 def check_shape_type(name: str, value: Any) -> None:
     if not isinstance(value, (tuple, list)):
         raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of "
-                        f"ints, not {type(value).__name__}")  # fmt: skip
+                        f"ints, not {plain_type_name(value)}")  # fmt: skip
 
 
 # ---- group norm

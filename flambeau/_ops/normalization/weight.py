@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._ops.table.binder import require_tensor
+from flambeau._ops.table.binder import plain_type_name, require_tensor
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
@@ -22,7 +22,8 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     require_tensor("norm_except_dim", "v", 1, v)
     if not isinstance(dim, int):
         raise TypeError(
-            f"norm_except_dim(): argument 'dim' (position 3) must be int, not {type(dim).__name__}"
+            "norm_except_dim(): argument 'dim' (position 3) must be int, not "
+            f"{plain_type_name(dim)}"
         )
     if dim == -1:
         return ops._norm(v, pow)

@@ -336,6 +336,8 @@ def _fractional_size(name: str, spatial: int, input: Any, output_size: list[int]
         raise ValueError(
             f"{name} requires output_ratio to either be a single Int or tuple of Ints."
         )
+    if EAGER and not hasattr(input, "_data"):
+        without_public_attribute("size", input)
     sizes = input._data.shape[-spatial:]
     return [int(sizes[dim] * ratios[dim]) for dim in range(spatial)]
 
@@ -466,6 +468,8 @@ def _each(value: Any, spatial: int) -> tuple[int, ...]:
 def _unpooled_size(input: Any, kernel_size: list[int], stride: list[int], padding: list[int],
                    output_size: list[int] | None) -> list[int]:  # fmt: skip
     """The size before a pool: as it would be without a remainder, or one given close to that."""
+    if EAGER and not hasattr(input, "_data"):
+        without_public_attribute("size", input)
     sizes = input._data.shape
     spatial = len(kernel_size)
     default = [

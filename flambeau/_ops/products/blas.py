@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.dtype import NUMPY_HALVES as HALVES
-from flambeau._core.settings import get_num_threads
+from flambeau._core.settings import Determinism, get_num_threads
 from flambeau._ops.launching.precision import widen
 from flambeau._runtime import choice
 from flambeau._runtime.blas_threads import alone, always_alone
@@ -24,8 +24,9 @@ nor shared by BLAS's threads."""
 SHARED = 4096
 """Multiply-adds from which on BLAS's threads may share a product of vectors or complex numbers."""
 HEAVY = 1 << 27
-"""Multiply-adds from which on its threads are worth what they cost the kernels that follow; from
-here on products of complex numbers are those of real ones (`complexes`)."""
+"""Multiply-adds from which on its threads are worth what they cost the kernels that follow. The
+last bits of products of complex numbers then depend on their number; with deterministic algorithms
+such products are those of real numbers (`complexes`), which takes up to twice as long."""
 THIN = 12
 """Rows or columns below which a product of single precision is left to NumPy's BLAS."""
 LARGE = choice.limit("gemm")
@@ -89,7 +90,8 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         if kernels is not None:
             result = FLOAT32 if dtype in HALVES else None
             return kernels.gemm(left, right, result=result)  # type: ignore[no-any-return]
-        if dtype.kind == "c" and matrices * rows * depth * columns >= HEAVY:
+        is_large = matrices * rows * depth * columns >= HEAVY
+        if dtype.kind == "c" and is_large and Determinism.enabled:
             from flambeau._ops.products import complexes
 
             found = complexes.multiply(left, right)
@@ -119,7 +121,7 @@ def matmul(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None) -
 def _may_be_shared(left: np.ndarray, right: np.ndarray) -> bool:
     """Whether BLAS might compute a product with several threads, and had better not."""
     work = left.size * (right.shape[-1] if right.ndim > 1 else 1)
-    if left.dtype.kind == "c":
+    if left.dtype.kind == "c" and Determinism.enabled:
         return work >= SHARED
     return (SMALL if left.dtype == FLOAT32 else SHARED) <= work < HEAVY
 

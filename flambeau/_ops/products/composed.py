@@ -20,6 +20,7 @@ from flambeau._ops.linalg.checks import check_square
 from flambeau._ops.products import examples
 from flambeau._ops.products.errors import c_name, scalar_name
 from flambeau._ops.reductions.sums import write
+from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite, internal, kernel
@@ -93,7 +94,7 @@ def _as_dims(dims: Any, name: str) -> list[int]:
     if not isinstance(dims, (tuple, list)):
         position = 3 if name == "dims_self" else 4
         raise TypeError(f"tensordot(): argument '{name}' (position {position}) must be tuple of "
-                        f"ints, not {type(dims).__name__}")  # fmt: skip
+                        f"ints, not {plain_type_name(dims)}")  # fmt: skip
     return [int(dim) for dim in dims]
 
 

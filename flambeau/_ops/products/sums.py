@@ -29,6 +29,7 @@ from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import EXACT
+from flambeau._ops.table.scalars import checked_number
 from flambeau._ops.views.basic import expand
 from flambeau.autograd.saved_fields import OfInput, layouts
 
@@ -39,8 +40,21 @@ def expanded(data: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def factor(value: Any, numpy_dtype: Any) -> Any:
-    """A factor in the type of the result; integers drop its fraction."""
-    return numpy_dtype.type(int(value) if numpy_dtype.kind in "iu" else value)
+    """A factor in the type of the result, which has to hold it; integers drop its fraction."""
+    return checked_number(value, numpy_dtype)[()]
+
+
+def check_fitting(beta: Any, alpha: Any, numpy_dtype: Any) -> None:
+    """Torch's error where the type that is computed in does not hold a factor."""
+    if beta == 1 and alpha == 1:
+        return
+    for value in (beta, alpha):
+        checked_number(value, numpy_dtype)
+
+
+def wide_type(numpy_dtype: Any) -> Any:
+    """The type that products of this one are summed in."""
+    return FLOAT32 if numpy_dtype in dt.NUMPY_HALVES else numpy_dtype
 
 
 def combine(data: np.ndarray, result: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
@@ -103,6 +117,9 @@ def addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha
     if not (same and fits and dtype.kind == "f"):
         _check_addmm(data, mat1, mat2)
     shape = (mat1.shape[0], mat2.shape[1])
+    if not mat1.size:
+        alpha = 1
+    check_fitting(beta, alpha, wide_type(dtype))
     if mat1.size * shape[1] >= SMALL or dtype in dt.NUMPY_HALVES:
         plain = beta == 1 and data.shape == shape[1:]
         fused = blas.scaled_sum(data if plain else expanded(data, shape), mat1, mat2, beta, alpha)
@@ -183,6 +200,9 @@ def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
         raise addmv_types(data, mat, vec)
     if mat.dtype.kind in "bW":
         raise refuse("addmv_impl_cpu", mat.dtype)
+    if not columns:
+        alpha = 1
+    check_fitting(beta, alpha, data.dtype)
     return combine(expanded(data, (rows,)), np.asarray(multiply(mat, vec)), beta, alpha)
 
 
@@ -231,6 +251,9 @@ def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
         )
     if data.dtype.kind in "bW":
         raise refuse("baddbmm", data.dtype)
+    if not batch1.size:
+        alpha = 1
+    check_fitting(beta, alpha, wide_type(data.dtype))
     fused = blas.scaled_sum(data, batch1, batch2, beta, alpha)
     return combine(data, multiply(batch1, batch2), beta, alpha) if fused is None else fused
 
@@ -266,6 +289,9 @@ def addbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
     data = expanded(data, (rows, columns))
     _check_addbmm(data, batch1, batch2)
     count, _, inner = batch1.shape
+    if not batch1.size:
+        alpha = 1
+    check_fitting(beta, alpha, wide_type(data.dtype))
     left = batch1.transpose(1, 0, 2).reshape(rows, count * inner)
     return combine(data, multiply(left, batch2.reshape(count * inner, columns)), beta, alpha)
 
@@ -341,6 +367,7 @@ def addr(data: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha:
     if common is dt.bool_:
         result = np.logical_and.outer(vec1, vec2) & bool(alpha)
         return np.logical_or(data, result) if beta else result
+    check_fitting(beta, alpha, common.numpy_dtype)
     left, right = (widen(vector.astype(common.numpy_dtype)) for vector in (vec1, vec2))
     return in_order_of(combine(data, np.multiply.outer(left, right), beta, alpha), data)
 
@@ -353,8 +380,4 @@ def check_factors(common: dt.dtype, beta: Any, alpha: Any) -> None:
         if not common.is_floating_point and not common.is_complex and not isinstance(value, int):
             raise RuntimeError(
                 f"For integral input tensors, argument {name} must not be a floating point number."
-            )
-        if not common.is_complex and isinstance(value, complex):
-            raise RuntimeError(
-                f"For non-complex input tensors, argument {name} must not be a complex number."
             )

@@ -31,6 +31,7 @@ from flambeau._ops.factories.making import (
     shape_of,
 )
 from flambeau._ops.table import outputs
+from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import broadcast_shape
@@ -148,7 +149,7 @@ def stream_of(generator: Any, name: str = "", filled: Tensor | None = None) -> C
         return generator
     name = name or sys._getframe(1).f_code.co_name
     raise TypeError(
-        f"{name}(): argument 'generator' must be torch.Generator, not {type(generator).__name__}"
+        f"{name}(): argument 'generator' must be torch.Generator, not {plain_type_name(generator)}"
     )
 
 
@@ -372,6 +373,7 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout
 @composite(
     f"randn_like(Tensor self, {_LIKE}) -> Tensor",
     bare=True,
+    several=True,
     batch="draws like",
     method=False,
 )

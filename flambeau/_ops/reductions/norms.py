@@ -18,6 +18,7 @@ from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel, reduction
 from flambeau._ops.table.outputs import EXACT, NORM_TYPE
+from flambeau._ops.table.scalars import real
 from flambeau._tensor.tensor import Tensor
 
 INFINITY = float("inf")
@@ -160,20 +161,25 @@ def vector_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any)
         own = dt.from_numpy_dtype(data.dtype)
         check_float(own, "linalg.vector_norm")
         _check_dtype(own, dtype, "linalg.vector_norm")
-    if isinstance(ord, complex):
-        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm."
-                           )  # fmt: skip
+    order = _order(ord)
     if not data.size:
-        _check_identity(data, float(ord), dim)
+        _check_identity(data, order, dim)
     result = data.dtype if dtype is None else dtype.numpy_dtype
     axes = wrap_dims(dim, data.ndim)
-    fused = data.dtype == result and not _is_single(data, axes, float(ord))
+    fused = data.dtype == result and not _is_single(data, axes, order)
     kernels = compiled(data, axes) if fused else None
-    values = None if kernels is None else kernels.norm(data, axes, keepdim, float(ord))
+    values = None if kernels is None else kernels.norm(data, axes, keepdim, order)
     if values is None:
         working = working_array(data if data.dtype == result else data.astype(result))
-        values = _norm(working, float(ord), axes, keepdim)
+        values = _norm(working, order, axes, keepdim)
     return finished(values, result if result.kind in "fV" else part_type(result))
+
+
+def _order(given: Any) -> float:
+    if isinstance(given, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+                           )  # fmt: skip
+    return real(given)
 
 
 # ---- matrices
@@ -432,10 +438,7 @@ def dist(data: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
         name = dt.from_numpy_dtype(difference.dtype).scalar_name
         raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
                            f"{name} instead.")  # fmt: skip
-    if isinstance(p, complex):
-        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm."
-                           )  # fmt: skip
-    values = _norm(difference, float(p), tuple(range(difference.ndim)), False)
+    values = _norm(difference, _order(p), tuple(range(difference.ndim)), False)
     return finished(values, _joined_type(data, other).to_real().numpy_dtype)
 
 

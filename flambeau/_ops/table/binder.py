@@ -11,7 +11,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
 from flambeau._core.layout import _Constant
-from flambeau._ops.table.op import Op
+from flambeau._ops.table.op import ALIASES, Op
 from flambeau._ops.table.schema import REQUIRED, Argument
 from flambeau._tensor.tensor import Tensor
 
@@ -310,7 +310,7 @@ def no_fit(op: Op, position: int, values: Iterable[Any], called: str = "",
     """Torch's TypeError for the argument at a position, which does not fit. Of an operator of
     `several` forms it names the types of all arguments, which fit none of them."""
     given = tuple(value[0] if value.__class__ is Alone else value for value in values)
-    if several or op.several:
+    if several or op.several or _name_of(called) in WITH_A_NUMBER:
         args, kwargs = as_called(op, given)
         if position or kwargs or len(args) > 1:  # what is alone is looked at for its own sake
             return no_overload_error(shown_name(op), [op], args, kwargs, called)
@@ -343,12 +343,14 @@ METHOD = "Tensor."
 
 
 def shown_name(op: Op, called: str = "") -> str:
-    """How errors call a row: `linalg_norm` for `linalg.norm`; a method by its own name."""
+    """How errors call a row: `linalg_norm` for `linalg.norm`; methods, further names and forms in
+    place by their own names, which `called` holds."""
     if called.startswith(METHOD):
         return called.removeprefix(METHOD)
-    if op.shown:
-        return op.shown
-    return f"{op.namespace}_{op.public}" if op.namespace in PREFIXED else op.public
+    if called.removesuffix("_") in ALIASES or called.endswith("_copy"):
+        return called.replace(".", "_")
+    own = op.shown or (f"{op.namespace}_{op.public}" if op.namespace in PREFIXED else op.public)
+    return f"{own}_" if called.endswith("_") and not own.endswith("_") else own
 
 
 PREFIXED = ("linalg", "fft", "special")
@@ -400,13 +402,62 @@ def type_text(argument: Argument) -> str:
     return f"tuple of {word}s" if argument.is_list else word
 
 
+WITH_A_NUMBER = ("divide", "multiply", "subtract", "true_divide")
+"""Further names that have a form for a number of their own, where PyTorch's first names have one
+form for both."""
+
+
+def _name_of(called: str) -> str:
+    return called.removeprefix(METHOD).removesuffix("_")
+
+
+def takes_so_many(op: Op, count: int, called: str = "") -> bool:
+    """Whether a call with so many arguments, by position or by name, may be one of this form.
+    `called`: as for `type_error`; methods take no `out`."""
+    arguments = op.schema.arguments
+    needed = sum(argument.default is REQUIRED for argument in arguments)
+    takes_out = bool(op.out) and not called.startswith(METHOD)
+    return needed <= count <= len(arguments) + takes_out
+
+
+def _values_as_given(op: Op, args: Any, kwargs: Any) -> list[Any] | None:
+    """The arguments in schema order, whatever their types; None if they do not name all."""
+    positional = [a for a in op.schema.arguments if not a.keyword_only]
+    if len(args) > len(positional):
+        return None
+    values = dict(zip((a.name for a in positional), args, strict=False))
+    names = {python_name(op, a): a.name for a in op.schema.arguments}
+    for key, value in kwargs.items():
+        name = names.get(key) or _numpy_alias(key, names)
+        if name is None or name in values:
+            return None
+        values[name] = value
+    given = [values.get(a.name, a.default) for a in op.schema.arguments]
+    return None if REQUIRED in given else given
+
+
+def _error_of_the_only_form(ops: list[Op], args: Any, kwargs: Any, called: str) -> Any:
+    """What is wrong with the arguments of the only form that takes so many, or None: torch says
+    what it expected where there is one form, and lists the forms where there are several."""
+    fitting = [op for op in ops if takes_so_many(op, len(args) + len(kwargs), called)]
+    if len(ops) < 2 or len(fitting) != 1 or _name_of(called) in WITH_A_NUMBER:
+        return None
+    values = _values_as_given(fitting[0], args, kwargs)
+    return None if values is None else argument_error(fitting[0], values, called)
+
+
 def no_overload_error(name: str, ops: list[Op], args: Any, kwargs: Any,
                       called: str = "") -> TypeError:  # fmt: skip
     """Torch's error for arguments that fit none of several overloads. `called`: as for
     `type_error`; the tensor of a method is none of them."""
+    found = _error_of_the_only_form(ops, args, kwargs, called)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
     is_method = called.startswith(METHOD)
     if is_method:
         name, args = called.removeprefix(METHOD), args[1:]
+    elif called.removesuffix("_") in ALIASES or called.endswith("_copy"):
+        name = called.replace(".", "_")
     got = [_given_name(value) for value in args]
     got += [f"{key}={_given_name(value)}" for key, value in kwargs.items()]
     lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), "

@@ -18,6 +18,8 @@ def wrap_dim(dim: int, ndim: int) -> int:
     length = ndim or 1
     if -length <= dim < length:
         return dim + length if dim < 0 else dim
+    if not -(1 << 63) <= dim < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
     raise IndexError(
         f"Dimension out of range (expected to be in range of [{-length}, {length - 1}], "
         f"but got {dim})"

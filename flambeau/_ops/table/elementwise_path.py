@@ -22,6 +22,7 @@ from flambeau._ops.table.number_operands import (
 )
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import Plan
+from flambeau._ops.table.scalars import check_whole
 from flambeau._runtime import choice, cpu
 from flambeau._runtime.warming import Warming
 from flambeau._tensor.bits import Bits, among, reading, writing
@@ -255,6 +256,8 @@ class Path:
         if isinstance(value, Tensor) and binder.fits_number(value):
             return value._data.item()
         number = kind.number_of(value)
+        if isinstance(number, int):
+            check_whole(number)
         if number is None:
             error = binder.argument_error(self.op, list(values), self.called)
             raise error or TypeError(f"{self.name}(): {value!r} is not a number")
@@ -269,11 +272,9 @@ class Path:
                 return number_tensor(number)
         if isinstance(value, np.ndarray):
             return wrap(value)
-        several = sum(argument.is_tensor for argument in self.arguments) > 1
-        if several and self.op.numbers in ("other", "both"):
-            raise binder.no_overload_error(
-                binder.shown_name(self.op), [self.op], values, {}, self.called
-            )
+        if self.has_number_form:
+            name = binder.shown_name(self.op, self.called)
+            raise binder.no_overload_error(name, [self.op], values, {}, self.called)
         error = binder.argument_error(self.op, list(values), self.called)
         raise error or TypeError(f"{self.name}(): bad argument at position {position + 1}")
 
@@ -319,7 +320,8 @@ class Path:
 
     def _inplace(self, target: Tensor, *rest: Any) -> Tensor:
         if not isinstance(target, Tensor):
-            raise binder.type_error(self.op, 0, target)
+            several = self.has_number_form
+            raise binder.no_fit(self.op, 0, (target, *rest), self.called, several)
         values = self._checked((target, *rest))
         recorded = kind.wants_grad(values)
         check_inplace(target, recorded, leaf=self.name not in WITHOUT_HISTORY)
@@ -352,6 +354,12 @@ class Path:
             return True
         takes_numbers = self.op.numbers != "none" and values[0].__class__ is Tensor
         return takes_numbers and types <= TENSORS_AND_NUMBERS
+
+    @cached_property
+    def has_number_form(self) -> bool:
+        """Whether there is a form for a number in place of one of several tensors."""
+        several = sum(argument.is_tensor for argument in self.arguments) > 1
+        return several and self.op.numbers in ("other", "both")
 
     @cached_property
     def takes_tensors(self) -> bool:
@@ -462,7 +470,7 @@ def make_inplace_operator(op: Op, called: str) -> Callable[..., Any]:
 
 def make_inplace(op: Op) -> Callable[..., Any]:
     """The in-place form of a pointwise row: `name_`."""
-    path = Path(op)
+    path = Path(op, f"{op.public}_")
     name = f"{path.name}_"
     head = f"def {name}({binder.signature_text(op)}):"
     target, *rest = path.names

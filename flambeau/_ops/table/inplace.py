@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from flambeau._core import dtype as dt
@@ -23,7 +24,11 @@ def make_kernel_inplace(op: Op) -> Callable[..., Any]:
         return dispatch.finish(op.in_place, op)
     name = f"{op.public.rpartition('.')[2]}_"
     names = [binder.python_name(op, a) for a in op.schema.arguments]
-    scope = {**dispatch.base_scope(op), "inplace": KernelInplace(op)}
+    scope = {
+        **dispatch.base_scope(op),
+        "inplace": KernelInplace(op),
+        "otherwise": partial(dispatch.otherwise, called=f"{op.public}_"),
+    }
     parameters = dispatch.public_parameters(op)
     listed = ", ".join(names)
     lines = [

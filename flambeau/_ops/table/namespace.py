@@ -60,9 +60,9 @@ def _of_lists(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _alias(name: str) -> Callable[..., Any]:
     function = get(ALIASES[name])
-    if "." in name:  # `nn.functional.conv2d` is `torch.conv2d`
+    if name.startswith("nn."):  # `nn.functional.conv2d` is `torch.conv2d`
         return renamed.by_other_names(name, function)
-    return renamed.by_other_names(name, _twin(function, ALIASES[name], name))
+    return renamed.by_other_names(name, known_as(function, ALIASES[name], name))
 
 
 def _build(name: str, ops: list[Op]) -> Callable[..., Any]:
@@ -77,7 +77,7 @@ def _form(build: Callable[[Op], Callable[..., Any]], op: Op) -> Callable[..., An
     return build(op)
 
 
-def _twin(function: Any, name: str, called: str) -> Any:
+def known_as(function: Any, name: str, called: str) -> Any:
     """A function that does what `function`, that of the rows of a name, does, known as `called`."""
     build = getattr(function, "build", None)
     if build is None:
@@ -128,6 +128,8 @@ def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]],
     def with_tensors(*args: Any, **kwargs: Any) -> Any:
         """Arrays of NumPy's among the arguments are tensors, as for rows of a single form."""
         listed = [wrap(value) if isinstance(value, np.ndarray) else value for value in args]
+        if all(binder.bind(op, tuple(listed), kwargs) is None for op in ops):
+            raise binder.no_overload_error(name.rpartition(".")[2], ops, args, kwargs, called)
         return overloaded(*listed, **kwargs)
 
     def ask(*args: Any, **kwargs: Any) -> Any:
@@ -211,7 +213,7 @@ def method_of(name: str) -> Callable[..., Any]:
         return _inplace_method(name.removesuffix("_"))
     row = ALIASES.get(name, name)
     function = get(row)
-    made = _twin(_methods.get(row, function), row, f"Tensor.{name}")
+    made = known_as(_methods.get(row, function), row, f"Tensor.{name}")
     return _as_method(name, renamed.by_other_names(name, made))
 
 
@@ -219,7 +221,7 @@ def _inplace_method(name: str) -> Callable[..., Any]:
     row, own = ALIASES.get(name, name), f"{name}_"
     if own in _as_methods:
         return _as_methods[own]
-    made = _twin(get_inplace(row), f"{row}_", f"Tensor.{own}")
+    made = known_as(get_inplace(row), f"{row}_", f"Tensor.{own}")
     return _as_method(own, renamed.by_other_names(name, made))
 
 
@@ -246,7 +248,7 @@ def get_inplace(name: str) -> Callable[..., Any]:
     if found is None:
         loading.load(name)
     if found is None and name in ALIASES:
-        function = _twin(get_inplace(ALIASES[name]), f"{ALIASES[name]}_", f"{name}_")
+        function = known_as(get_inplace(ALIASES[name]), f"{ALIASES[name]}_", f"{name}_")
         found = _inplace[name] = renamed.by_other_names(name, function)
     if found is None:
         ops_ = sorted((op for op in BY_NAME[name] if op.inplace), key=lambda op: op.order)

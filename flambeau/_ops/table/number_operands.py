@@ -36,6 +36,8 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
         return None
     if type(value) is int:
         scalars.check_whole(value)
+    if not scalars.fits(value, numpy_dtype):
+        return None
     # 0.0 and -0.0 would be one key
     number = str(value) if not value and type(value) is float else value
     key = (number, type(value), numpy_dtype)
@@ -102,10 +104,7 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
         check_partial_overlap(target, (other,))
     if alpha == 1:
         return other
-    if isinstance(alpha, int):
-        scalars.check_whole(alpha)
-        if alpha >= 1 << 63 and kind.category(common) < kind.FLOAT:
-            raise scalars.overflow(common.numpy_dtype)
+    scalars.checked_number(alpha, common.numpy_dtype)
     if isinstance(other, Tensor) and other.dtype is not common:
         other = other.to(common)  # type: ignore[attr-defined]
     if common is not kind.dt.bool_:
@@ -173,5 +172,6 @@ def _check_operands(op: Any, operands: list[Any], common: Any, target: Any) -> N
         op.check_operands(operands)
     if op.dtypes and common is kind.dt.bool_:
         raise kind.refusal(op, common)
+    kind.broadcast_shape([x._data.shape for x in operands if isinstance(x, Tensor)])
     if isinstance(target, Tensor):
         check_cast(common.numpy_dtype, target._data.dtype)

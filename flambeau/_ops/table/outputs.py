@@ -15,6 +15,7 @@ from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._core.promotion import FLOAT, category
 from flambeau._core.settings import users_level
 from flambeau._ops.table import out_learning
+from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.op import Op
 from flambeau._runtime.cpu import address, element_strides, write
 from flambeau._tensor import device_array, meta
@@ -45,7 +46,7 @@ def check_cast(source: Any, target: Any) -> None:
 def check_out(op: Op, out: Tensor, *inputs: Any) -> None:
     """`out=` and automatic differentiation do not go together."""
     if not isinstance(out, Tensor):
-        raise TypeError(f"{op.public}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{op.public}(): argument 'out' must be Tensor, not {plain_type_name(out)}")
 
 
 def _refuse(op: Op, tensors: Sequence[Tensor]) -> None:
@@ -70,7 +71,7 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
         return result.__class__(*out) if hasattr(result, "_fields") else tuple(out)
     if isinstance(result, tuple):
         raise TypeError(f"{op.public}(): argument 'out' must be tuple of Tensors, not "
-                        f"{type(out).__name__}")  # fmt: skip
+                        f"{plain_type_name(out)}")  # fmt: skip
     check_out(op, out)
     if modes.watch.results and modes.stacks.levels:
         _refuse(op, (*tensors_in(inputs), out))

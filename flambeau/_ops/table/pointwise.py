@@ -278,8 +278,8 @@ class CallPlan:
     """What types, shapes and strides of operands settle: the type that is computed in, how each
     operand comes to it, and the result's shape, type and layout."""
 
-    __slots__ = ("casts", "compute", "loose", "relaid", "result", "shape", "size", "steps",
-                 "strides", "supported", "uncast")  # fmt: skip
+    __slots__ = ("casts", "compute", "loose", "numbers", "relaid", "result", "shape", "size",
+                 "steps", "strides", "supported", "uncast")  # fmt: skip
 
     def __init__(self, op: Op, operands: Sequence[Any]) -> None:
         self.compute = compute_dtype(op, operands)
@@ -300,6 +300,7 @@ class CallPlan:
         self.casts = tuple([self._cast(op, k, operands[k], True) for k in places])
         self.loose = tuple([self._cast(op, k, operands[k], False) for k in places])
         self.uncast = all(cast is None for cast in self.casts)  # a float64 == None
+        self.numbers = _number_makers(op, operands)
         self.relaid = False
 
     def _cast(self, op: Op, place: int, operand: Any, convert: bool) -> Any:
@@ -317,7 +318,10 @@ class CallPlan:
         """The operands in the type that is computed in."""
         if self.uncast:
             return [operand._data for operand in operands]
-        return [_cast_to(cast, x) for cast, x in zip(self.casts, operands, strict=True)]
+        return [
+            _cast_to(cast, x, number)
+            for cast, x, number in zip(self.casts, operands, self.numbers, strict=True)
+        ]
 
     def write(
         self, operands: Sequence[Any], large: Any, out: np.ndarray | None
@@ -329,7 +333,10 @@ class CallPlan:
         fusion = large.fusion(self.compute.numpy_dtype)
         if fusion is None:
             return None
-        arrays = [_cast_to(cast, x) for cast, x in zip(self.loose, operands, strict=True)]
+        arrays = [
+            _cast_to(cast, x, number)
+            for cast, x, number in zip(self.loose, operands, self.numbers, strict=True)
+        ]
         if out is None:
             if self.strides is None:
                 results = fusion.run(arrays)
@@ -361,12 +368,30 @@ class CallPlan:
         return cpu.empty_strided(self.shape, strides, numpy_dtype)
 
 
-def _cast_to(cast: Any, operand: Any) -> np.ndarray:
+NumberMaker = Callable[[Any, Any], np.ndarray]
+
+
+def _cast_to(cast: Any, operand: Any, number: NumberMaker) -> np.ndarray:
     if cast is None:
         return operand._data  # type: ignore[no-any-return]
     if isinstance(operand, Tensor):
         return operand._data.astype(cast)  # type: ignore[no-any-return]
-    return number_array(operand, cast)
+    return number(operand, cast)
+
+
+ANY_NUMBER = ("pow",)
+"""Operators that take numbers beyond their types; for which they do not, they check."""
+
+
+def _number_makers(op: Op, operands: Sequence[Any]) -> tuple[NumberMaker, ...]:
+    """How the operands that are numbers become arrays: those that stand for a tensor wrap round as
+    in C, parameters that are numbers have to fit into the type that is computed in."""
+    parameters = [argument for argument in op.schema.arguments if is_operand(argument)]
+    if len(parameters) != len(operands) or op.public in ANY_NUMBER:
+        return (number_array,) * len(operands)
+    return tuple(
+        number_array if parameter.is_tensor else scalars.checked_number for parameter in parameters
+    )
 
 
 MOST_PLANS = 512

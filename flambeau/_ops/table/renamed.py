@@ -22,7 +22,6 @@ import numpy as np
 from flambeau._ops.table import binder
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import compile_function
-from flambeau._ops.table.schema import REQUIRED
 from flambeau._tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -65,11 +64,13 @@ def _around_loose(op: Op, body: Function) -> Function:
         except Exception:
             if not args:
                 raise
+            name = sys._getframe().f_code.co_qualname  # a method's, if it is one: see `twins`
             if not binder.fits_at(op, 0, args[0]):
-                raise binder.type_error(op, 0, args[0]) from None
+                if len(args) == len(arguments):
+                    raise binder.no_fit(op, 0, args, name) from None
+                raise binder.type_error(op, 0, args[0], name) from None
             if len(args) != 2 or not binder.takes_size_list(op) or _is_size(op, args[1]):
                 raise
-            name = sys._getframe().f_code.co_qualname  # a method's, if it is one: see `twins`
             several = arguments[1].name in OF_SEVERAL_TYPES
             given = [*args, *(argument.default for argument in arguments[2:])]
             raise binder.no_fit(op, 1, given, name, several) from None
@@ -181,7 +182,7 @@ def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any,
         several = any(other.name in OF_SEVERAL_TYPES for other in checked)
         given = [argument.default for argument in op.schema.arguments]
         for other, its_value in zip(checked, values, strict=True):
-            if its_value is not None or given[other.position] is REQUIRED:
+            if its_value is not None or not other.optional:
                 given[other.position] = its_value
         return binder.no_fit(op, one.position, given, called, several)
     return None

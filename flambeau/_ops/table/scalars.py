@@ -79,6 +79,12 @@ def check_fits(value: Any, numpy_dtype: Any) -> None:
         checked_number(value, numpy_dtype)
 
 
+def fits(value: float, numpy_dtype: Any) -> bool:
+    """Whether a type holds a real number; infinite ones and NaN fit into floats."""
+    lowest, highest = _limits(numpy_dtype)
+    return lowest <= value <= highest or not math.isfinite(value)
+
+
 @cache
 def _limits(numpy_dtype: Any) -> tuple[float, float]:
     if numpy_dtype.kind in "iu":
@@ -134,6 +140,8 @@ def real(value: Any) -> float:
     """A number as a float; complex ones are torch's error, even where they are real."""
     if isinstance(value, complex):
         raise overflow(np.dtype(np.float64))
+    if isinstance(value, int):
+        check_whole(value)
     return float(value)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._core.dtype import as_dtype, from_numpy_dtype
 from flambeau._core.dtype import dtype as Dtype
+from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.bits import is_unwatched, of_memory
 from flambeau._ops.table.dims import infer_size, plain_dim, refuse_truth, wrap_dim
 from flambeau._ops.table.namespace import ops
@@ -63,7 +64,7 @@ def slice_(data: np.ndarray, dim: int, start: int | None, end: int | None,
            step: int) -> np.ndarray:  # fmt: skip
     """Positions start, start + step, ... before `end` along a dim."""
     if data.ndim == 0:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     dim = wrap_dim(dim, data.ndim)
@@ -173,6 +174,7 @@ def inverse_permutation(dims: Sequence[int]) -> list[int]:
 @view(
     "view(Tensor(a) self, int[] size) -> Tensor(a)",
     between_kernels=True,
+    several=True,
     function=False,
     fallback="_view_other",
     backward={
@@ -272,7 +274,7 @@ def _view_error(size: Any, position: int, item: Any) -> TypeError:
         )
     return TypeError(
         f"view(): argument 'size' failed to unpack the object at pos {position + 1} with error "
-        f'"type must be tuple of ints,but got {type(item).__name__}"'
+        f'"type must be tuple of ints,but got {plain_type_name(item)}"'
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -10,10 +11,10 @@ from flambeau._core import modes
 from flambeau._core.doc_text import with_example
 from flambeau._core.layout import contiguous_format
 from flambeau._core.settings import warn_user
-from flambeau._ops.table.binder import explained, is_integer, require_tensor
+from flambeau._ops.table.binder import explained, is_integer, plain_type_name, require_tensor
 from flambeau._ops.table.bits import is_unwatched, of_memory
 from flambeau._ops.table.dims import wrap_dim
-from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.namespace import known_as, ops
 from flambeau._ops.table.op import composite
 from flambeau._ops.table.outputs import EXACT, write_out
 from flambeau._ops.views.basic import transpose
@@ -137,7 +138,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     shape = input._data.shape
     if not is_integer(dim):
         raise TypeError(
-            f"unflatten(): argument 'dim' (position 1) must be int, not {type(dim).__name__}"
+            f"unflatten(): argument 'dim' (position 1) must be int, not {plain_type_name(dim)}"
         )
     dim = wrap_dim(int(dim), len(shape))
     for position, size in enumerate(sizes):
@@ -405,7 +406,7 @@ def _copy_of_view(name: str, given: str, printed: str) -> None:
     def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         if "axis" in kwargs:  # which `split` does not take
             kwargs["dim"] = kwargs.pop("axis")
-        result = getattr(ops, name)(input, *args, **kwargs)
+        result = _view_known_as(name, f"{name}_copy")(input, *args, **kwargs)
         if isinstance(result, tuple):
             result = tuple([_copied(part) for part in result])
         else:
@@ -422,6 +423,11 @@ def _copy_of_view(name: str, given: str, printed: str) -> None:
     row = composite(f"{name}_copy(Tensor self) -> Tensor", method=False, out_type=EXACT,
                     out_writer=refuser, bare=name == "t")  # fmt: skip
     function_row = row(function)
+
+
+@cache
+def _view_known_as(name: str, called: str) -> Any:
+    return known_as(getattr(ops, name), name, called)
 
 
 def _copied(view: Tensor, title: str = "") -> Tensor:

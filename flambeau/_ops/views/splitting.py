@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.doc_text import with_example
-from flambeau._ops.table.binder import is_integer
+from flambeau._ops.table.binder import is_integer, plain_type_name
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, view
@@ -166,7 +166,7 @@ def _chunk_size(input: Tensor, chunks: int, dim: int) -> tuple[int, int]:
 def _chunk(input: Tensor, chunks: int, dim: int, pieces: Any, pieces_of_sizes: Any) -> Any:
     if not is_integer(chunks):
         raise TypeError(
-            f"chunk(): argument 'chunks' (position 1) must be int, not {type(chunks).__name__}"
+            f"chunk(): argument 'chunks' (position 1) must be int, not {plain_type_name(chunks)}"
         )
     chunks = int(chunks)
     size, length = _chunk_size(input, chunks, dim)
@@ -284,6 +284,7 @@ def _cuts(length: int, sections: int) -> list[int]:
 
 @composite(
     "tensor_split(Tensor(a -> *) self, int[] indices_or_sections, int dim=0) -> Tensor(a)[]",
+    several=True,
 )
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *,
                  sections: Any = None, indices: Any = None,
@@ -348,7 +349,8 @@ def _directed(name: str, least: int, dim_of: Callable[[int], int], doc: str) -> 
         return tensor_split.body(input, wanted, dim)
 
     function.__name__, function.__doc__ = name, doc
-    composite(f"{name}(Tensor(a -> *) self, int[] indices_or_sections) -> Tensor(a)[]")(function)
+    schema = f"{name}(Tensor(a -> *) self, int[] indices_or_sections) -> Tensor(a)[]"
+    composite(schema, several=True)(function)
 
 
 _directed("hsplit", 1, lambda ndim: 0 if ndim == 1 else 1, with_example(

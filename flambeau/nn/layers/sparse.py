@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.nn import functional as F
 from flambeau.nn import init
-from flambeau.nn.layers.shown import shown
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter, empty_parameter
 
@@ -34,8 +34,11 @@ class _Table(Module):
     def _set_weight(self, given: Any, frozen: bool, device: Any, dtype: Any) -> None:
         shape = (self.num_embeddings, self.embedding_dim)
         if given is None:
-            self.weight = empty_parameter(shape, dtype, device)
-            self.weight.requires_grad_(not frozen)
+            if frozen:  # of any type
+                empty = ops.empty(shape, dtype=dtype, device=device)
+                self.weight = Parameter(empty, requires_grad=False)
+            else:
+                self.weight = empty_parameter(shape, dtype, device)
             self.reset_parameters()
             return
         if tuple(given.shape) != shape:
@@ -125,7 +128,15 @@ class Embedding(_Table):
             self.sparse,
         )
 
-    extra_repr = shown(plain=("num_embeddings", "embedding_dim"), unless=EMBEDDING_DEFAULTS)
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        for name, default in EMBEDDING_DEFAULTS.items():
+            value = getattr(self, name)
+            if name == "sparse" and value is not False:
+                text += ", sparse=True"
+            elif value != default:
+                text += f", {name}={value}"
+        return text
 
     @classmethod
     def from_pretrained(
@@ -223,10 +234,18 @@ class EmbeddingBag(_Table):
             self.padding_idx,
         )
 
-    extra_repr = shown(plain=("num_embeddings", "embedding_dim"), unless={
-        "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": "",
-        "padding_idx": None,
-    })  # fmt: skip
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings!r}, {self.embedding_dim!r}"
+        if self.max_norm is not None:
+            text += f", max_norm={self.max_norm!r}"
+        if self.norm_type != 2:
+            text += f", norm_type={self.norm_type!r}"
+        if self.scale_grad_by_freq:
+            text += f", scale_grad_by_freq={self.scale_grad_by_freq!r}"
+        text += f", mode={self.mode!r}"
+        if self.padding_idx is not None:
+            text += f", padding_idx={self.padding_idx}"
+        return text
 
     @classmethod
     def from_pretrained(

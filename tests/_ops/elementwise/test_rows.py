@@ -57,7 +57,8 @@ def test_in_place_forms_of_several_tensors():
 def test_alias_does_the_same():
     assert torch.absolute is not torch.abs
     assert torch.absolute(torch.tensor([-1.0])).item() == 1.0
-    assert torch.special.expit is torch.sigmoid
+    assert torch.special.expit is not torch.sigmoid
+    assert torch.special.expit(torch.zeros(1)).item() == 0.5
     assert torch.tensor([-1.0]).absolute_().item() == 1.0
 
 

@@ -47,6 +47,7 @@ class Product:
         """By flambeau."""
         before = settings.get_num_threads()
         settings.set_num_threads(threads)
+        settings.Determinism.enabled = True  # of complex numbers, see `blas.HEAVY`
         try:
             if self.left.dtype == UINT8:
                 return integers._int_mm.body(self.left, self.right)
@@ -55,6 +56,7 @@ class Product:
             return gemm.gemm(self.left, self.right, self.finish, self.result)
         finally:
             settings.set_num_threads(before)
+            settings.Determinism.enabled = False
 
 
 def drawn_size(draw: random.Random) -> int:
