@@ -234,7 +234,9 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _lay_out(self, fake: Any, layout: Any) -> None:
         """Give a fake tensor sizes that may be symbols."""
-        if layout is not None and layout.is_symbolic:
+        if layout is None or symbolic_calls.is_laid_out(fake, layout):
+            return
+        if layout.is_symbolic:
             fake._data = symbolic_arrays.with_layout(fake._data, layout)
 
     def _own(self, fake: FakeTensor) -> FakeTensor:
@@ -429,7 +431,7 @@ def _join(base: Any, views: list[Any]) -> None:
 
 def _take_layout(fake: Any, layout: Any) -> None:
     """After a write that gives a tensor another shape: `resize_`, `t_`."""
-    old, new = fake._data, layout._data
+    old, new = np.ndarray.view(fake._data, np.ndarray), layout._data
     if (old.shape, old.strides) != (new.shape, new.strides):
         fake._data = wrappers.with_place(np.ndarray.view(new, wrappers.Wrapped), fake.device)
 

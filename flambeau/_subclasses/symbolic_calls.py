@@ -21,6 +21,13 @@ def layout_in(fake: Any) -> Layout:
     return Layout(tuple(fake._data.shape), tuple(fake.stride()), fake.storage_offset())
 
 
+def is_laid_out(fake: Any, layout: Layout) -> bool:
+    """Whether a fake tensor has a layout, by its expressions."""
+    found = layout_of(fake._data)
+    read = symbolic_results.expressions_in
+    return found is not None and read(found) == read(layout)
+
+
 def _laid_out(fake: Any, layout: Layout, value: Callable[[Any], int]) -> Any:
     """A tensor on "meta" with numbers for the symbols of a layout."""
     sizes, steps = [[value(expression_of(n)) for n in part] for part in layout[:2]]
@@ -51,17 +58,13 @@ def layouts(env: Any, func: Any, on_meta: Callable[..., Any], given: Any, fakes:
         return result, [metas[places[id(fake)]] for fake in written]
 
     leaves, spec = tree_flatten(given)
-    numbers = [leaf for leaf in leaves if type(leaf) is int or _is_symbolic_int(leaf)]
+    numbers = [leaf for leaf in leaves if type(leaf) is int or is_symbolic(leaf)]
     key = _key(env, func, leaves, spec, parts, places)
     kinds, _ = symbolic_results.described(after)
     if key not in env.derived:
         call = symbolic_results.Repeated(env, run, parts, numbers)
         env.derived[key] = call.expressions(after)
     return symbolic_results.layouts(env, kinds, env.derived[key])
-
-
-def _is_symbolic_int(leaf: Any) -> bool:
-    return is_symbolic(leaf) and leaf.node.pytype is int
 
 
 def _key(env: Any, func: Any, leaves: Any, spec: Any, parts: Any, places: Any) -> Any:

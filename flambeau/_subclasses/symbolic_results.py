@@ -24,6 +24,8 @@ ENOUGH = 4
 """Points at which simple expressions are told apart."""
 MANY = 24
 """Points for expressions with several numbers in them."""
+LARGE = 1 << 20
+"""Numbers from here on say that there is no bound; they are part of no size."""
 SCANNED = range(2, 19)
 STEPS = (0, 1, 2, 3, 5, 7)
 Point = dict[Any, int]
@@ -76,7 +78,7 @@ class Repeated:
         run: runs the call, with numbers for symbols and tensors on "meta" for fake ones; it gets a
             function that gives the number of an expression, and returns the results.
         layouts: those of the operands.
-        numbers: the int arguments, symbols or not.
+        numbers: the int arguments, symbols or not, and other symbols.
     """
 
     def __init__(self, env: Any, run: Callable[[Callable[[Any], Any]], Any],
@@ -84,7 +86,9 @@ class Repeated:
         self.env = env
         self.run = run
         self.layouts = layouts
-        self.numbers = numbers
+        self.floats = [n for n in numbers if not isinstance(n, int)]
+        ints = [n for n in numbers if isinstance(n, int)]
+        self.numbers = [n for n in ints if is_symbolic(n) or abs(n) < LARGE]
         self.random = random.Random(0)
         self.seen: dict[tuple[int, ...], Any] = {}
         self._read()
@@ -98,7 +102,8 @@ class Repeated:
         self.given = [replace(expression_of(number)) for number in self.numbers]
         atoms = [*sum(self.sizes, []), *sum(self.steps, []), *self.given]
         self.atoms = list(dict.fromkeys(atoms))
-        symbols = set().union(*[expr.free_symbols for expr in self.atoms])
+        everything = [*self.atoms, *map(replace, map(expression_of, self.floats))]
+        symbols = set().union(*[expr.free_symbols for expr in everything])
         self.symbols = sorted(symbols, key=self.env._facts.order.__getitem__)
         self.hint: Point = {symbol: self.env._number_of(symbol) for symbol in self.symbols}
         self.relations = [

@@ -160,6 +160,11 @@ def expression_of(value: Any) -> Any:
     return None
 
 
+def as_int(value: Any) -> Any:
+    """`int(value)`; a symbol as it is."""
+    return value if isinstance(value, SymInt) else int(value)
+
+
 def _sympified(value: Any) -> Any:
     import sympy
 

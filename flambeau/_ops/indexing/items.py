@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from types import EllipsisType
 from typing import Any
@@ -115,6 +116,13 @@ def slice_bounds(item: slice, size: Any) -> tuple[Any, Any, Any]:
     return start, stop, 1 if item.step is None else item.step
 
 
+def as_written(item: slice, size: Any, start: Any, stop: Any) -> tuple[Any, Any]:
+    """The bounds of a slice; of a size that is a symbol as they were given, for those who trace."""
+    if size.__class__ is int:
+        return start, stop
+    return item.start or 0, sys.maxsize if item.stop is None else item.stop
+
+
 def _within(bound: Any, size: Any) -> Any:
     """A bound of a slice, counted from the start and no further than the end."""
     if bound < 0:
@@ -165,9 +173,9 @@ class Items:
             return
         size = self.shape[self.dim]
         start, stop, step = slice_bounds(item, size)
-        unchanged = not item.start and stop == size and step == 1
+        unchanged = not item.start and (item.stop is None or stop == size) and step == 1
         if not unchanged or not self.optimize:
-            self.steps.append(("slice", self.dim, start, stop, step))
+            self.steps.append(("slice", self.dim, *as_written(item, size, start, stop), step))
             self.shape[self.dim] = (stop - start + step - 1) // step if stop > start else 0
         self.dim += 1
 

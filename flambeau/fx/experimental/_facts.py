@@ -33,6 +33,7 @@ class Facts:
         self.ranges: dict[Any, Bounds] = {}
         self.replacements: dict[Any, Any] = {}
         self.relations: dict[Any, None] = {}
+        self.numbers: dict[Any, Any] = {}  # of expressions, such as remainders
         self.order: dict[Any, int] = {}
 
     def add_symbol(self, symbol: Any, low: Any, high: Any = INFINITY) -> None:
@@ -52,6 +53,8 @@ class Facts:
     def known(self, condition: Any) -> bool | None:
         """Whether a condition is known to hold (True) or not to hold (False); else None."""
         condition = canonical(self.replace(condition))
+        if self.numbers and isinstance(condition, Relational):
+            condition = canonical(condition.xreplace(self.numbers).doit())
         if condition is sympy.true or condition is sympy.false:
             return condition is sympy.true
         if condition in self.relations:
@@ -80,6 +83,8 @@ class Facts:
         for implied in _implied(condition):
             self.relations[implied] = None
         if isinstance(condition, sympy.Eq):
+            if condition.rhs.is_number and not condition.lhs.is_Symbol:
+                self.numbers[condition.lhs] = condition.rhs
             self._unify(condition.lhs, condition.rhs)
         elif isinstance(condition, TIGHTENING):
             self._tighten(condition)

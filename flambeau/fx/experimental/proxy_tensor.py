@@ -69,7 +69,9 @@ class PythonKeyTracer(TracerBase):
         """From now on a tensor is what a node gives."""
         node.meta["tensor_meta"] = _extract_tensor_metadata(tensor)
         self._nodes[id(tensor)] = tensor, node, tensor._data
-        self.symbols.note(tensor, node)
+        if tensor.fake_mode.shape_env is not None:
+            node.meta["val"] = tensor
+            self.symbols.note(tensor, node)
 
     def forget(self) -> None:
         """Let the tensors go: while there are any of a class of their own, calls are looked at."""
