@@ -53,7 +53,23 @@ def compile_kernel(
     filename = f"<flambeau numpy {title}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     exec(compile(text, filename, "exec"), scope)
-    return scope["kernel"]  # type: ignore[no-any-return]
+    kernel: Any = scope["kernel"]
+    ufunc = single_ufunc(expression, kind)
+    if ufunc is not None:  # of parameters in another order, or of numbers
+        kernel.ufunc = ufunc, [_leaf(argument, names) for argument in expression.args]
+    return kernel  # type: ignore[no-any-return]
+
+
+class Position(int):
+    """Which parameter an operand is."""
+
+
+def _leaf(argument: Any, names: list[str]) -> Any:
+    """A parameter's position, or a number."""
+    if isinstance(argument, Expr):
+        found = argument.args[0]
+        return Position(names.index(found)) if argument.op == "parameter" else found
+    return argument
 
 
 def _log1p(x: Any) -> Any:

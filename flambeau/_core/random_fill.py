@@ -140,6 +140,9 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: Generator) -> 
     plain = low == 0 and high == 1 and out.dtype in _UNIT_DRAWS
     fast = Compiled.kernels(out, "random units" if plain else "random")
     if plain and fast is None:
+        if out.ndim == 1 and out.size <= CHUNK and out.flags.c_contiguous:
+            out[...] = _UNIT_DRAWS[out.dtype](generator)(out.size)
+            return out
         return fill(out, _UNIT_DRAWS[out.dtype](generator))
     check_uniform(out.dtype, low, high)
     wide = out.dtype == np.float64

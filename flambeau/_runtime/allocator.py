@@ -29,8 +29,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-import numpy as np
-
+from flambeau._runtime import cpu
 from flambeau._runtime import memory_kernels as layout
 
 DEBUG = "memory" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
@@ -97,22 +96,16 @@ CAPSULE_NAME = b"mem_handler"
 new_capsule: Any = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
 )(("PyCapsule_New", ctypes.pythonapi))
-_capsule_pointer: Any = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
 
 
 def capsule_pointer(capsule: Any) -> int:
     """What NumPy's capsule of an allocator points to."""
-    return _capsule_pointer(capsule, CAPSULE_NAME)  # type: ignore[no-any-return]
+    return cpu.capsule_pointer(capsule, CAPSULE_NAME)
 
 
 @cache
 def _numpy_function(place: int, *arguments: Any) -> Any:
-    """A function of NumPy's C API by its place in the table, which its ABI fixes."""
-    table = _capsule_pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
-    address = (ctypes.c_size_t * (place + 1)).from_address(table)[place]
-    return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(address)
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(cpu.numpy_function(place))
 
 
 def get_handler() -> Any:

@@ -233,4 +233,25 @@ def _check_address() -> None:
         raise ImportError("this NumPy keeps the address of an array's memory in an unknown place")
 
 
+_capsule_pointer: Any = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def capsule_pointer(capsule: Any, name: bytes | None) -> int:
+    """What a capsule points to."""
+    return _capsule_pointer(capsule, name)  # type: ignore[no-any-return]
+
+
+NEW_FROM_DESCRIPTION = 94
+"""The place of PyArray_NewFromDescr in the table of NumPy's C API."""
+
+
+@functools.cache
+def numpy_function(place: int) -> int:
+    """The address of a function of NumPy's C API by its place in the table, which its ABI fixes."""
+    table = capsule_pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
+    return (ctypes.c_size_t * (place + 1)).from_address(table)[place]
+
+
 _check_address()

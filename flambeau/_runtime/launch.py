@@ -22,6 +22,7 @@ import numpy as np
 from flambeau._compiler.types import Pointer
 from flambeau._runtime import allocator, choice, threads, trampoline
 from flambeau._runtime.cpu import _HEADER, _word_at, address
+from flambeau._runtime.observed import observers, tell
 from flambeau._runtime.pool_kernels import MOST
 
 CHECKED = "bounds" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
@@ -35,8 +36,8 @@ EVERYWHERE = (0, (1 << 64) - 1)
 class Kernel:
     """Machine code and how to hand it its arguments."""
 
-    __slots__ = ("address", "alone", "direct", "entry", "fault", "name", "pack", "pointers",
-                 "spread", "statics")  # fmt: skip
+    __slots__ = ("address", "alone", "direct", "entry", "fault", "letters", "name", "pack",
+                 "pointers", "spread", "statics")  # fmt: skip
     alone: Any
     direct: Any
     spread: Any
@@ -55,7 +56,7 @@ class Kernel:
         types = [native.type_of(p, dict(statics)) for p in native.parameters
                  if not p.static and p.name not in ("task", "tasks")]  # fmt: skip
         self.pointers = tuple(isinstance(type, Pointer) for type in types)
-        letters = "".join(
+        self.letters = letters = "".join(
             ["Q" if isinstance(t, Pointer) else "d" if t.is_float else "q" for t in types]
         )
         self.pack: Callable[..., bytes] = struct.Struct(
@@ -74,6 +75,8 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> None:
         """Run as one task in the caller's thread."""
+        if observers:
+            tell(self, 1, arguments)
         self.alone(*arguments)
 
     def once(self, *arguments: Any) -> None:
@@ -81,6 +84,8 @@ class Kernel:
         (benchmarks/op_overhead.py) is the way to here."""
         if not pool_is_ready():
             allocator.ready()
+        if observers:
+            tell(self, 1, arguments)
         self.direct(*arguments)
 
     def parallel(self, tasks: int, *arguments: Any, worth: int = MOST) -> None:
@@ -88,6 +93,8 @@ class Kernel:
         are."""
         if not pool_is_ready():
             allocator.ready()  # the first large work of a thread
+        if observers:
+            tell(self, tasks, arguments)
         if tasks == 1:
             self.alone(*arguments)
             return

@@ -76,7 +76,7 @@ def _copied(data: np.ndarray, numpy_dtype: Any, memory_format: Any) -> np.ndarra
 def _row_major(data: np.ndarray, numpy_dtype: Any) -> np.ndarray:
     """The values in new row-major memory."""
     steps = _steps(data.dtype, numpy_dtype)
-    if data.size >= steps.limit:
+    if data.size >= steps.limit or (choice.Learning.thread and choice.learns()):
         result = copies.converted(data, numpy_dtype)
         if result is not None:
             return result
@@ -142,7 +142,7 @@ def format_strides(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
 
 
 @kernel("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-        regular=True, elementwise=True,
+        regular=True, elementwise=True, inline="alike",
         backward={"self": lambda grad: grad})  # fmt: skip
 def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
     """A copy in new memory; gradients flow through.
@@ -158,7 +158,8 @@ def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
 
 @kernel("_to_copy(Tensor self, *, ScalarType? dtype=None, MemoryFormat? memory_format=None)"
         " -> Tensor",
-        devices="any", batch="elements", node="ToCopyBackward0", method=False, backward={
+        devices="any", batch="elements", node="ToCopyBackward0", method=False, inline="alike",
+        backward={
     "self": lambda grad: grad,
 })  # fmt: skip
 def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.ndarray:

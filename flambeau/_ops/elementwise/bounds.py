@@ -28,7 +28,7 @@ from flambeau._ops.table.pointwise import (
 )
 from flambeau._ops.table.scalars import check_fits, filling
 from flambeau._ops.table.twins import twin
-from flambeau._runtime import cpu
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, method, wrap
 from flambeau.autograd.history import check_inplace
 
@@ -567,7 +567,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 
 
 @kernel("_where(Tensor condition, Tensor self, Tensor other) -> Tensor", devices="numbers",
-        batch="elements", node="WhereBackward0",
+        batch="elements", node="WhereBackward0", inline="alike",
         aten=lambda *values: InAten("where", values),
         method=False, backward={
     "self": lambda grad, condition: kept(grad, condition),
@@ -576,7 +576,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 })  # fmt: skip
 def where_kernel(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Elements of one or the other, of one type."""
-    if max(condition.size, x.size, y.size) >= LIMIT:
+    if choice.Learning.thread or max(condition.size, x.size, y.size) >= LIMIT:
         shape = broadcast_shape([condition.shape, x.shape, y.shape])
         strides = result_strides([condition, x, y], shape) if len(shape) > 1 else None
         wanted = contiguous_strides(shape) if strides is None else strides

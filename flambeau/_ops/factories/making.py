@@ -30,6 +30,10 @@ from flambeau.autograd.history import bump, check_inplace
 
 def shape_of(size: Any, name: str = "zeros") -> tuple[int, ...]:
     """Sizes given loose or as one sequence, checked."""
+    if size.__class__ is tuple and size:  # what small tensors cost is the way to here
+        sizes = size[0] if len(size) == 1 and size[0].__class__ is tuple else size
+        if all([n.__class__ is int and n >= 0 for n in sizes]):  # noqa: C419  (twice as fast)
+            return sizes  # type: ignore[no-any-return]
     sizes = size_list(size)
     if not size:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')

@@ -76,7 +76,7 @@ def _index_quickly(data: np.ndarray, indices: Arrays) -> np.ndarray | None:
         if not _is_plain_list(array) or (data.ndim > 2 and 1 in data.shape):
             return None
         flat = array if array.ndim == 1 else array.reshape(-1)
-        found = scatter.read_rows(data, dim, flat, wrap=True)
+        found = scatter.read_rows(data, dim, flat, True)
         if found is not None:
             shape = data.shape
             return found.reshape(*shape[:dim], *array.shape, *shape[dim + 1 :])  # type: ignore[no-any-return]

@@ -66,6 +66,7 @@ def _embedding_gradient(grad: Any, indices: Any, weight_shape: Any, padding_idx:
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1,"
     " bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     regular=True,
+    inline="alike",
     device_check="_index_select",
     batch=(None, 0),
     method=False,

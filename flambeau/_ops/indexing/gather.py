@@ -44,6 +44,7 @@ def _gather_gradient(grad: Any, self: Any, dim: int, index: Any, sparse_grad: bo
 @kernel(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     regular=True,
+    inline="alike",
     device_check="gather",
     batch="dims",
     out=True,
@@ -95,6 +96,7 @@ def _check_sizes(shape: tuple[int, ...], source: tuple[int, ...], dim: int) -> N
 @kernel(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     regular=True,
+    inline="alike",
     device_check="_index_select",
     out=True,
     out_type=SAME,
@@ -182,7 +184,7 @@ def take(data: np.ndarray, index: np.ndarray) -> np.ndarray:
     """
     require_known("take_cpu", data.dtype)
     if index.dtype == LONG and data.ndim:
-        found = scatter.read_rows(data.reshape(-1), 0, index, wrap=True)
+        found = scatter.read_rows(data.reshape(-1), 0, index, True)
         if found is not None:
             return found  # type: ignore[no-any-return]
     positions = flat_positions(index, data.size, "take")

@@ -14,6 +14,8 @@ import numpy as np
 from flambeau._core import settings
 from flambeau._core.layout import around
 from flambeau._runtime import choice
+from flambeau._runtime.observed import flags
+from flambeau._runtime.warming import cached
 
 STORAGE = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32),
            8: np.dtype(np.uint64)}  # fmt: skip
@@ -66,6 +68,7 @@ def _row_major(array: np.ndarray) -> np.ndarray:
 
 
 @choice.guard
+@cached
 def read_rows(data: np.ndarray, dim: int, index: np.ndarray, wrap: bool = False) -> Any:
     """The slices of a dim at index [*]: [before, *, behind], or None."""
     size = index.size * (data.size // max(data.shape[dim], 1))
@@ -77,13 +80,14 @@ def read_rows(data: np.ndarray, dim: int, index: np.ndarray, wrap: bool = False)
     out = np.empty((*data.shape[:dim], *index.shape, *data.shape[dim + 1 :]), data.dtype)
     outer, length, inner = around(data.shape, dim)
     tasks, parts = _grid(outer, index.size, size)
-    bad = np.empty(tasks, np.int64)
+    bad = flags(tasks)
     run = _kernel("read_rows", STORAGE[data.itemsize], index.dtype)
     run.parallel(tasks, data, index, out, bad, outer, length, inner, index.size, int(wrap), parts)
     return None if bad.any() else out
 
 
 @choice.guard
+@cached
 def read_elements(data: np.ndarray, dim: int, index: np.ndarray) -> Any:
     """The element at each position of index, which has the shape of data but for the dim."""
     if not choice.compiled("gather", index.size) or data.itemsize not in STORAGE:
@@ -98,7 +102,7 @@ def read_elements(data: np.ndarray, dim: int, index: np.ndarray) -> Any:
     out = np.empty(index.shape, data.dtype)
     count = index.shape[dim]
     tasks, parts = _grid(outer, count, index.size)
-    bad = np.empty(tasks, np.int64)
+    bad = flags(tasks)
     run = _kernel("read_elements", STORAGE[data.itemsize], index.dtype)
     run.parallel(tasks, data, index, out, bad, outer, length, inner, count, parts)
     return None if bad.any() else out

@@ -23,6 +23,9 @@ from flambeau._compiler.types import OF_NUMPY, Scalar, b8
 from flambeau._core import settings
 from flambeau._runtime import choice, features, launch
 from flambeau._runtime.cpu import address
+from flambeau._runtime.inline_cache import Argument, InlineCache, Result
+from flambeau._runtime.observed import observers
+from flambeau._runtime.warming import Warming
 
 empty = np.empty
 TASK = 5_000
@@ -91,9 +94,10 @@ class Fusion:
         self.conditions = conditions(results)
         self.plans: dict[Any, Plan | None] = {}
         self.kernels: dict[Any, tuple[launch.Kernel, loops.Kernel]] = {}
+        self.inline: Any = Warming(self.__dict__, "inline", lambda: self._learn)
 
-    def run(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Any:
-        """The results, in `outs` or in new row-major memory; None where there is no kernel."""
+    def plan(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Plan | None:
+        """What a call does; None where there is no kernel."""
         key: Any = (settings.get_num_threads(), outs is None or describe(arrays, outs),
                     *[(a.shape, a.strides, a.dtype.num) for a in arrays])  # fmt: skip
         if self.fixed:
@@ -103,9 +107,42 @@ class Fusion:
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             plan = self.plans[key] = self._plan(arrays, outs)
+        return plan  # type: ignore[return-value]
+
+    def describe(self, cache: InlineCache, arrays: Sequence[np.ndarray], inplace: bool,
+                 tensors: int = 64) -> bool:  # fmt: skip
+        """Let an inline cache know a call, if it is one task; whether it is.
+
+        Args:
+            inplace: written to arrays[0].
+            tensors: from this position on, arrays are numbers, which nobody writes to.
+        """
+        if any(k < tensors for k in self.fixed):  # the kernel depends on a number
+            return False
+        plan = self.plan(arrays, (arrays[0],) if inplace else None)
+        if plan is None or plan.words is None or len(plan.dtypes) > 1:
+            return False
+        read = range(len(arrays)) if plan.pointers is None else plan.pointers
+        slots = [*map(Argument, read), Argument(0) if inplace else Result(0)]
+        result = 0 if inplace else (plan.dtypes[0], plan.shape)
+        given = tensors if self.fixed else 64
+        cache.keep(arrays, [result], [*slots, *plan.words], plan.kernel.address, given=given,
+                   alive=plan)  # fmt: skip
+        return True
+
+    def _learn(self, cache: InlineCache, *arrays: Any) -> None:
+        if all(a.__class__ is np.ndarray and a.size for a in arrays):
+            self.describe(cache, arrays, False)
+
+    def run(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Any:
+        """The results, in `outs` or in new row-major memory; None where there is no kernel."""
+        if outs is None and not observers:
+            found = self.inline(*arrays)
+            if found is not None:
+                return (found,)
+        plan = self.plan(arrays, outs)
         if plan is None:
             return None
-        assert isinstance(plan, Plan)
         if plan.is_plain and outs is None:  # what small operators cost is the way to here
             out = empty(plan.shape, plan.dtypes[0])
             plan.kernel.once(*arrays, out, *plan.words)  # type: ignore[misc]

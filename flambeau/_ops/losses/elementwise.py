@@ -189,6 +189,7 @@ def _mse_gradients(grad: Any, self: Any, target: Any, reduction: int, wanted: An
 
 @kernel(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    inline=True,
     devices="numbers",
     method=False,
     function=False,

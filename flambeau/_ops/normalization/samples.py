@@ -132,6 +132,7 @@ def _composed_layer_norm(grad: Any, input: Any, count: int, weight: Any, eps: fl
 @kernel(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias,"
     " float eps) -> (Tensor, Tensor, Tensor)",
+    inline=True,
     saved_names={"eps": None},
     between_kernels=True,
     fused=True,

@@ -19,11 +19,13 @@ from flambeau._ops.launching.precision import Array
 from flambeau._ops.launching.windows import Ints
 from flambeau._ops.pooling import kernels
 from flambeau._runtime.launch import Kernel, kernel
+from flambeau._runtime.observed import constant, scratch
 
 ROWS = 4
 """Rows of windows that a kernel works on at a time."""
 TASK_NUMBERS = 1 << 14
 """Numbers read that are worth a task of their own."""
+NO_PLACES = constant(np.empty(0, np.int64))
 
 
 def _plan(shape: Ints, output: Ints, taps: Ints, stride: Ints, padding: Ints, dilation: Ints,
@@ -73,7 +75,7 @@ def _ready_max(shape: Ints, dtype: np.dtype[Any], numbers: tuple[Ints, ...], out
     tasks = _tasks(plan.images * -(-plan.outputs[1] // int(sizes[BAND])), prod(shape), threads)
     run = kernel(kernels.max_pool, **statics, R=ROWS, INDEXED=indexed)
     return Ready(run, tasks, tasks * int(sizes[ROOM]), wide, (*shape[: -len(taps)], *output),
-                 (offsets, *_moves(plan), sizes))  # fmt: skip
+                 tuple(map(constant, (offsets, *_moves(plan), sizes))))  # fmt: skip
 
 
 def _max_pool(input: Array, numbers: tuple[Ints, ...], output: Ints,
@@ -81,8 +83,8 @@ def _max_pool(input: Array, numbers: tuple[Ints, ...], output: Ints,
     run, tasks, room, wide, shape, rest = _ready_max(input.shape, input.dtype, numbers, output,
                                                      indexed, get_num_threads())  # fmt: skip
     values = np.empty(shape, input.dtype)
-    places = np.empty(shape if indexed else 0, np.int64)
-    run.parallel(tasks, np.ascontiguousarray(input), values, places, np.empty(room, wide), *rest)
+    places = np.empty(shape, np.int64) if indexed else NO_PLACES
+    run.parallel(tasks, np.ascontiguousarray(input), values, places, scratch(room, wide), *rest)
     return values, places
 
 
@@ -164,13 +166,14 @@ def _ready_mean(plan: Plan, shape: Ints, dtype: np.dtype[Any], size: int,
         target[: len(each)] = each
     tasks = _tasks(plan.images * -(-plan.outputs[1] // int(sizes[BAND])), size, threads)
     run = kernel(kernels.average_pool, **statics, R=ROWS)
-    return Ready(run, tasks, tasks * int(sizes[ROOM]), wide, shape, (*padded, offsets, sizes))
+    return Ready(run, tasks, tasks * int(sizes[ROOM]), wide, shape,
+                 tuple(map(constant, (*padded, offsets, sizes))))  # fmt: skip
 
 
 def _average(source: Array, ready: Ready) -> Array:
     run, tasks, room, wide, shape, rest = ready
     result = np.empty(shape, source.dtype)
-    run.parallel(tasks, np.ascontiguousarray(source), result, np.empty(room, wide), *rest)
+    run.parallel(tasks, np.ascontiguousarray(source), result, scratch(room, wide), *rest)
     return result
 
 

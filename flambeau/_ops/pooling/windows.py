@@ -104,7 +104,7 @@ def _max_pool_rows(spatial: int) -> None:
         apart = pool.windows_apart(numbers[0], numbers[1], numbers[3])
         return beside(ops._scatter_planes(grad, result1, self_shape[-spatial:], apart), self)
 
-    @kernel(f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor, Tensor)",
+    @kernel(f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor, Tensor)", inline=True,
             batch=Folded(spatial + 1), node=node, also_saved=("padding", "ceil_mode"),
             method=False, nondifferentiable=("result1",), function=spatial == 1,
             saved_names={"self_shape": None},
@@ -124,7 +124,7 @@ def _max_pool_rows(spatial: int) -> None:
 
     # Positions are needed only backwards, and there comparing with the maxima finds them faster:
     # benchmarks/pool_kernels.py.
-    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
+    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", inline=True,
             batch=Folded(spatial + 1), node=node, method=False,
             autocast=precision(spatial), dispensable=("result",),
             decomposition=lambda *values: getattr(ops, f"{name}_with_indices")(*values)[0],
@@ -374,7 +374,7 @@ def _avg_pool_rows(spatial: int) -> None:
     numbers = (f"{size} kernel_size, {size}? stride=None, {size} padding=0, bool ceil_mode=False, "
                "bool count_include_pad=True, int? divisor_override=None")  # fmt: skip
 
-    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
+    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", inline=True,
             batch=Folded(spatial + 1), node=node, method=False, function=False, builtin=True,
             out=True, out_type=EXACT, saved_names={"self_shape": None}, saved_facts={
                 "stride": lambda values: _told_stride(values["stride"], spatial)},

@@ -308,7 +308,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     if pin_memory is not False:
         refuse_pinned("randint", pin_memory)
     if args and isinstance(args[-1], (tuple, list)):
-        *args, size = args  # type: ignore[assignment]
+        size, args = args[-1], args[:-1]
     bounds = [int(a) for a in args]
     if high is not None:
         bounds.append(int(high))

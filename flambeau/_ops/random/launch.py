@@ -149,7 +149,11 @@ def integers(out: np.ndarray, extent: int, low: int, double: bool, generator: Ge
     flat = out.reshape(-1)
     run = _kernel("integers64" if double else "integers32", out.dtype)
     divisor, *magic = _divisor(extent, double)
-    for place, words in _drawn(flat.size, 2 if double else 1, generator):
+    count = flat.size * (1 + double)
+    if count <= BLOCK:  # what a few numbers cost is the way to here
+        run.once(generator.words(count), flat, flat.size, divisor, *magic, low)
+        return
+    for place, words in _drawn(flat.size, 1 + double, generator):
         part = flat[place]
         run.parallel(_tasks(part.size), words, part, part.size, divisor, *magic, low)
 

@@ -153,7 +153,7 @@ def _place_of(ufunc: Any, data: np.ndarray, axis: int | None, keepdim: bool) -> 
 
 
 def _everything(ufunc: Any, data: np.ndarray, name: str) -> Any:
-    small = 0 < data.size < choice.LIMITS["reduction"]
+    small = 0 < data.size < choice.LIMITS["reduction"] and not choice.Learning.thread
     if small and data.dtype.kind in "biuf" and data.flags.c_contiguous:
         place = data.argmax() if ufunc is np.maximum else data.argmin()
         return data.reshape(-1)[place]  # in a third of the time of `reduce`
@@ -166,6 +166,7 @@ def _everything(ufunc: Any, data: np.ndarray, name: str) -> Any:
     "max(Tensor self) -> Tensor",
     node="MaxBackward1",
     order=0,
+    inline="alike",
     backward={"self": evenly_backward},
 )
 def max(data: np.ndarray) -> np.ndarray:
@@ -183,6 +184,7 @@ def max(data: np.ndarray) -> np.ndarray:
 @reduction(
     "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     order=2,
+    inline="alike",
     nondifferentiable=("indices",),
     backward={"self": _picked},
 )
@@ -204,6 +206,7 @@ def max_other(input: Any, other: Any, *, out: Any = None) -> Any:
     "min(Tensor self) -> Tensor",
     node="MinBackward1",
     order=0,
+    inline="alike",
     backward={"self": evenly_backward},
 )
 def min(data: np.ndarray) -> np.ndarray:
@@ -219,6 +222,7 @@ def min(data: np.ndarray) -> np.ndarray:
 @reduction(
     "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     order=2,
+    inline="alike",
     nondifferentiable=("indices",),
     backward={"self": _picked},
 )
@@ -247,6 +251,7 @@ def _extreme(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool, name: str) -
 
 @reduction(
     "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    inline="alike",
     out_type=MATCH,
     backward={"self": shared_backward},
 )
@@ -262,6 +267,7 @@ def amax(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
 
 @reduction(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    inline="alike",
     out_type=MATCH,
     backward={"self": shared_backward},
 )
@@ -327,7 +333,8 @@ def _index_of(ufunc: Any, data: np.ndarray, dim: int | None, keepdim: bool, name
     return finished(_place_of(ufunc, working_array(data), axis, keepdim), INT64)
 
 
-@reduction("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out_type=EXACT)
+@reduction("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+           inline="alike", out_type=EXACT)  # fmt: skip
 def argmax(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     """The index of the first largest element, along a dim or in the flattened tensor.
 
@@ -341,7 +348,8 @@ def argmax(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     return _index_of(np.maximum, data, dim, keepdim, "argmax")  # type: ignore[no-any-return]
 
 
-@reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out_type=EXACT)
+@reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+           inline="alike", out_type=EXACT)  # fmt: skip
 def argmin(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     """The index of the first smallest element, along a dim or in the flattened tensor.
 

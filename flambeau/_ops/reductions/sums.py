@@ -43,7 +43,9 @@ KERNEL_TYPES = frozenset(map(np.dtype, (
 
 def compiled(data: np.ndarray, axes: tuple[int, ...], work: str = "reduction") -> Any:
     """The compiled reductions, where they are the faster ones; else None."""
-    if data.size < choice.LIMITS[work] or not axes:
+    if not axes or (
+        data.size < choice.LIMITS[work] and not (choice.Learning.thread and choice.learns())
+    ):
         return None
     if data.dtype not in KERNEL_TYPES or not choice.available():
         return None
@@ -148,6 +150,7 @@ def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
 @reduction(
     "sum.dim_IntList(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    inline=True,
     between_kernels=True,
     regular=True,
     fused=True,
@@ -321,6 +324,7 @@ def _mean_type(data: np.ndarray, dtype: dt.dtype | None) -> np.dtype[Any]:
 @reduction(
     "mean.dim(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    inline=True,
     between_kernels=True,
     regular=True,
     fused=True,
@@ -489,6 +493,7 @@ def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarra
     values = None
     if kernels is not None:
         values = kernels.truth(data, axes, keepdim, ufunc is np.logical_and)
+        values = None if values is None else values.view(result)
     if values is None and dim is None and not keepdim:  # counting is faster than ufunc.reduce
         count = np.count_nonzero(_truth(data))
         values = count == data.size if ufunc is np.logical_and else count > 0
@@ -499,6 +504,7 @@ def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarra
 
 @reduction(
     "any.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    inline="alike",
     out_type=TRUTH,
     several=True,
 )
@@ -516,6 +522,7 @@ def any(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
 
 @reduction(
     "all.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    inline="alike",
     out_type=TRUTH,
     several=True,
 )

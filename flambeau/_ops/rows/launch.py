@@ -22,6 +22,7 @@ from flambeau._ops.rows import kernels as shared
 from flambeau._runtime import features
 from flambeau._runtime.cpu import address
 from flambeau._runtime.launch import Kernel, kernel
+from flambeau._runtime.observed import scratch
 
 GRAIN = 1 << 14
 """Elements of a task at least."""
@@ -115,7 +116,7 @@ class Ready:
         """The same where the room is known; `numbers` are the sizes and steps."""
         packed = [value for value in (*inputs, *outputs) if value is not None]
         if room:
-            packed.append(empty(room, self.item))
+            packed.append(scratch(room, self.item))
         self.kernel.parallel(tasks, *packed, *numbers)
 
 
@@ -124,7 +125,7 @@ def types_of(values: tuple[Any, ...]) -> list[int]:
     return [v.dtype.num if v.__class__ is ndarray else -1 if v is None else -2 for v in values]
 
 
-ndarray, empty = np.ndarray, np.empty
+ndarray = np.ndarray
 READY: dict[Any, Ready] = {}
 
 

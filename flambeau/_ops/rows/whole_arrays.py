@@ -19,6 +19,7 @@ from flambeau._ops.reductions.launch import launch
 from flambeau._ops.rows import formulas, losses
 from flambeau._ops.rows import launch as rows
 from flambeau._ops.rows.losses import Loss
+from flambeau._runtime.warming import cached
 
 contiguous = np.ascontiguousarray
 SUMS = 32
@@ -251,6 +252,7 @@ def _scores_form(scores: np.ndarray) -> Any:
     return "across", (classes * spatial, spatial), (batch, classes, spatial)
 
 
+@cached
 def cross_entropy(scores: np.ndarray, indices: np.ndarray) -> Any:
     """(losses of the positions, [2, positions]: their greatest score and sum of exponentials)."""
     scores = contiguous(scores)

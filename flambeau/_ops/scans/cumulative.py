@@ -79,6 +79,7 @@ def reverse_cumsum(grad: Any, dim: int) -> Any:
 
 @kernel(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    inline=True,
     follows_out=True,
     out=True,
     inplace=True,
@@ -118,6 +119,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
 
 @kernel(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    inline=True,
     follows_out=True,
     out=True,
     inplace=True,

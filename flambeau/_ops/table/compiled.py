@@ -52,6 +52,7 @@ class LargeKernels(dict[Any, Callable[..., np.ndarray]]):
             results = fusion.run(arrays, None if out is ... else (out,))
             return plain(*arrays, out=out) if results is None else results[0]
 
+        kernel.fusion = fusion  # type: ignore[attr-defined]
         return kernel
 
     def fusion(self, compute: np.dtype[Any], factor: bool = False) -> Any:

@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import allocation, modes
-from flambeau._ops.table import binder, bits, earlier_forms, overrides, pointwise, renamed
+from flambeau._ops.table import (
+    binder,
+    bits,
+    earlier_forms,
+    inline_calls,
+    overrides,
+    pointwise,
+    renamed,
+)
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import check_out, inplace_array, write_out
 from flambeau._ops.table.ranks import Rank
@@ -315,6 +323,11 @@ def compile_text(op: Op, text: str, name: str) -> Callable[..., Any]:
     if len(op.schema.returns) > 1:
         scope["results"] = result_type(op)
     scope["plain"] = Plain(op)
+    if inline_calls.serve(op):
+        arguments = ", ".join(argument_text(op, a) for a in op.schema.arguments)
+        names = ", ".join(binder.python_name(op, a) for a in op.schema.arguments)
+        run = eval(f"lambda {names}: body({arguments})", scope)
+        scope["inline"] = inline_calls.warming(scope, run, op)
     function: Callable[..., Any] = compile_function(op.full_name, text, scope, name)
     if op.factors:
         bits.let_see_factors(op, function)
@@ -375,7 +388,7 @@ def call_text(op: Op, *, plain: bool = False) -> str:
             # a tensor iterates over its rows: it would pass for a list
             lines += [f"    if {argument.name}.__class__ is Tensor:",
                       f"        raise explain(op, ({listed},), None)"]  # fmt: skip
-    lines += _run_lines(op, listed, bool(op.out) and not plain)
+    lines += _run_lines(op, listed, bool(op.out) and not plain, not plain)
     lines += _record_lines(op, listed)
     if op.turn is not None:
         lines += [
@@ -450,7 +463,7 @@ def required(op: Op, axis: Any) -> Any:
     return axis
 
 
-def _run_lines(op: Op, listed: str, takes_out: bool) -> list[str]:
+def _run_lines(op: Op, listed: str, takes_out: bool, inline: bool) -> list[str]:
     call = f"body({', '.join(argument_text(op, a) for a in op.schema.arguments)})"
     if op.kind == "composite":
         return [
@@ -467,17 +480,33 @@ def _run_lines(op: Op, listed: str, takes_out: bool) -> list[str]:
         ]
     if op.kind == "view":
         return _view_lines(op, call, listed)
-    lines = [
-        "    token = enter_quiet(QUIET)",
-        "    try:",
-        f"        computed = {call}",
+    errors = [
         "    except (AttributeError, TypeError) as error:",
         f"        return otherwise(op, ({listed},), error{', out' if takes_out else ''})",
         "    except Exception as error:",
         f"        raise explain(op, ({listed},), error)",
         "    finally:",
-        "        leave_quiet(token)",
     ]
+    if inline and inline_calls.serve(op):
+        lines = [
+            "    token = None",
+            "    try:",
+            f"        computed = inline({', '.join(inline_calls.texts_of(op))})",
+            "        if computed is None:",
+            "            token = enter_quiet(QUIET)",
+            f"            computed = {call}",
+            *errors,
+            "        if token is not None:",
+            "            leave_quiet(token)",
+        ]
+    else:
+        lines = [
+            "    token = enter_quiet(QUIET)",
+            "    try:",
+            f"        computed = {call}",
+            *errors,
+            "        leave_quiet(token)",
+        ]
     return lines + _wrap_lines(op)
 
 

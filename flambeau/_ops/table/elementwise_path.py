@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from flambeau._ops.table.number_operands import (
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import Plan
 from flambeau._runtime import choice, cpu
+from flambeau._runtime.warming import Warming
 from flambeau._tensor.bits import Bits, among, reading, writing
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, constructors, wrap
@@ -78,9 +79,9 @@ class Path:
             self.without_modes = found
         return found
 
-    def scope(self) -> dict[str, Any]:
-        """Names for the generated text."""
-        return {
+    def scope(self, inplace: bool = False) -> dict[str, Any]:
+        """Names for the generated text, or that of the in-place form."""
+        scope = {
             **dispatch.base_scope(self.op), "kernels": self.kernels, "general": self.general,
             "large": self.large, "with_factor": self.with_factor,
             "inplace": self.inplace, "operator": self.operator, "recorder": self.recorder,
@@ -92,6 +93,14 @@ class Path:
             "one": 1, "broadcast_error": broadcast_error, "scaled": scaled, "apart": apart,
             "tell_factor": tell_factor,
         }  # fmt: skip
+        scope["inline"] = Warming(scope, "inline", partial(self._learner, inplace))
+        return scope
+
+    def _learner(self, inplace: bool) -> Callable[..., None]:
+        from flambeau._ops.table.pointwise_calls import learner
+
+        count = texts.leading_tensors(self.op)
+        return learner(self.kernels, self.large, self.large.limit, inplace, count, self.plain)
 
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""
@@ -446,7 +455,7 @@ def make_inplace_operator(op: Op, called: str) -> Callable[..., Any]:
     head = f"def {name}({target}, {other}):"
     text = path.text = texts.inplace_binary(op, head, target, other, operator=True)
     function = dispatch.compile_function(
-        f"{op.full_name} inplace operator", text, path.scope(), name
+        f"{op.full_name} inplace operator", text, path.scope(inplace=True), name
     )
     return dispatch.finish(function, op)
 
@@ -463,6 +472,7 @@ def make_inplace(op: Op) -> Callable[..., Any]:
         text = texts.inplace_numbers(op, head, path.names)
     else:
         text = f"{head}\n    return inplace({', '.join(path.names)})\n"
-    function = dispatch.compile_function(f"{op.full_name} inplace", text, path.scope(), name)
+    scope = path.scope(inplace=True)
+    function = dispatch.compile_function(f"{op.full_name} inplace", text, scope, name)
     function.path = path
     return dispatch.finish(function, op)

@@ -55,9 +55,15 @@ def unary(op: Op, names: list[str]) -> str:
         f"        a = {x}._data",
         "    except AttributeError:",
         f"        return foreign({_handed_on(op, x)})",
-        f"    if {_watched(op)} or {irregular('a')}:",
-        f"        return general({_handed_on(op, x)})",
-        *_kernel_lines(f"{chosen(op, ['a'], 'a.dtype')}(a, out=...)", "raise"),
+        *_array_lines(
+            op,
+            ["a"],
+            _watched(op),
+            [irregular("a")],
+            f"general({_handed_on(op, x)})",
+            f"{chosen(op, ['a'], 'a.dtype')}(a, out=...)",
+            "raise",
+        ),
         *_record(op, f"{x}._requires_grad", x),
         "    return result",
     ]
@@ -118,12 +124,14 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
         *([] if operator else earlier_forms.lines(op, out)),
         *(_scaling_lines(op, x, y, out or "None", False) if scaling else []),
         *_operand_lines(op, x, y, general, foreign),
-        f"    if ({watched} or dtype is not b.dtype",
-        f"            or {irregular('a')}",
-        f"            or {irregular('b', 'dims := b.ndim')}):",
-        f"        return {general}",
-        *_kernel_lines(
-            f"{_chosen_of_two(op)}(a, b, out=...)", "raise broadcast_error(a, b, error)"
+        *_array_lines(
+            op,
+            ["a", "b"],
+            watched,
+            ["dtype is not b.dtype", irregular("a"), irregular("b", "dims := b.ndim")],
+            general,
+            f"{_chosen_of_two(op)}(a, b, out=...)",
+            "raise broadcast_error(a, b, error)",
         ),
         *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),
         "    return result",
@@ -162,9 +170,6 @@ def _mixed_lines(names: list[str], count: int, general: str, foreign: str) -> li
     lines = ["    try:", f"        a = {names[0]}._data", "        dtype = a.dtype"]
     lines += [f"        a{i} = {names[i]}._data" for i in range(1, count)]
     lines += ["    except AttributeError:", f"        return {foreign}"]
-    for i in range(1, count):
-        lines += [f"    if a{i}.dtype is not dtype or {irregular(f'a{i}')}:",
-                  f"        return {general}"]  # fmt: skip
     for number in names[count:]:
         lines += [
             f"    kind = {number}.__class__",
@@ -179,9 +184,9 @@ def _mixed_lines(names: list[str], count: int, general: str, foreign: str) -> li
     return lines
 
 
-def _mixed_arrays(names: list[str], count: int) -> str:
+def _mixed_arrays(names: list[str], count: int) -> list[str]:
     arrays = ["a", *[f"a{i}" for i in range(1, count)]]
-    return ", ".join([*arrays, *[f"n_{number}._data" for number in names[count:]]])
+    return [*arrays, *[f"n_{number}._data" for number in names[count:]]]
 
 
 def numbers(op: Op, names: list[str]) -> str:
@@ -190,29 +195,50 @@ def numbers(op: Op, names: list[str]) -> str:
     count = leading_tensors(op)
     flags = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
     sized = ["a", *[f"a{i}" for i in range(1, count)]]
-    kernel = f"{chosen(op, sized, 'dtype')}({_mixed_arrays(names, count)}, out=...)"
+    kernel = f"{chosen(op, sized, 'dtype')}({', '.join(_mixed_arrays(names, count))}, out=...)"
+    odd = [irregular(a) if k else "(a.ndim > 1 and not a.flags.c_contiguous)"
+           for k, a in enumerate(sized)]  # fmt: skip
+    odd[1:1] = [f"{array}.dtype is not dtype" for array in sized[1:]]
     lines = [
         _head(op),
         *earlier_forms.lines(op, "out" if op.out else ""),
         *_mixed_lines(names, count, general, general.replace("general", "foreign")),
-        f"    if {_watched(op)} or (a.ndim > 1 and not a.flags.c_contiguous):",
-        f"        return {general}",
-        *_kernel_lines(kernel, f"return {general}"),
+        *_array_lines(
+            op,
+            _mixed_arrays(names, count),
+            _watched(op),
+            odd,
+            general,
+            kernel,
+            f"return {general}",
+        ),
         *_record(op, flags, ", ".join(names)),
         "    return result",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _kernel_lines(call: str, failure: str) -> list[str]:
+NEXT = "\n                "
+
+
+def _array_lines(op: Op, arrays: list[str], watched: str, odd: list[str], general: str, call: str,
+                 failure: str) -> list[str]:  # fmt: skip
+    """The result's array: from the row's inline cache, or else from a kernel, unless the layouts
+    are odd."""
     return [
-        "    token = enter_quiet(QUIET)",
-        "    try:",
-        f"        data = {call}",
-        "    except ValueError as error:",
-        f"        {failure}",
-        "    finally:",
-        "        leave_quiet(token)",
+        f"    if {watched}:",
+        f"        return {general}",
+        f"    data = inline({', '.join(arrays)})",
+        "    if data is None:",
+        "        if (" + f"{NEXT}or ".join(odd) + "):",
+        f"            return {general}",
+        "        token = enter_quiet(QUIET)",
+        "        try:",
+        f"            data = {call}",
+        "        except ValueError as error:",
+        f"            {failure}",
+        "        finally:",
+        "            leave_quiet(token)",
         "    result = new(Tensor)",
         "    result._data = data",
     ]
@@ -234,7 +260,8 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
     general = f"inplace({', '.join(names)})"
     if op.promote == "bool":
         return f"{head}\n    return {general}\n"
-    views = "".join([f" or {tensor}._root is not None" for tensor in names[:count]])
+    views = "".join([f" or {tensor}._root is not None or {tensor}._storage is not None"
+                     for tensor in names[:count]])  # fmt: skip
     anywhere = "(root is not None or not a.flags.c_contiguous)"
     if op.name not in WRONG_IN_STEPS:
         anywhere += f" and not apart({x})"
@@ -244,22 +271,35 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
         head,
         *earlier_forms.lines(op, inplace=True),
         *_mixed_lines(names, count, general, f"foreign_inplace({', '.join(names)})"),
+        *[
+            f"    if a{i}.dtype is not dtype or {irregular(f'a{i}')}:\n        return {general}"
+            for i in range(1, count)
+        ],
         f"    root = {x}._root",
         "    if (watch.active or dtype.kind != 'f' or rewritten.count",
         f"            or {x}._inference or {elsewhere}",
         f"            or (({wanted} or {x}._creation)",
         f"                and (grad_state.enabled or {x}._counter is not None))):",
         f"        return {general}",
-        "    token = enter_quiet(QUIET)",
-        "    try:",
-        f"        {chosen(op, ['a'], 'dtype')}({_mixed_arrays(names, count)}, out=a)",
-        "    except ValueError:",
-        f"        return {general}",
-        "    finally:",
-        "        leave_quiet(token)",
+        *_writing_lines(op, _mixed_arrays(names, count), general),
         *_bump_lines(x),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _writing_lines(op: Op, arrays: list[str], general: str) -> list[str]:
+    """Write a result to the first array: by the form's inline cache, or else by a kernel."""
+    listed = ", ".join(arrays)
+    return [
+        f"    if inline({listed}) is None:",
+        "        token = enter_quiet(QUIET)",
+        "        try:",
+        f"            {chosen(op, ['a'], 'dtype')}({listed}, out=a)",
+        "        except ValueError:",
+        f"            return {general}",
+        "        finally:",
+        "            leave_quiet(token)",
+    ]
 
 
 WRONG_IN_STEPS = ("neg",)
@@ -295,13 +335,7 @@ def inplace_binary(op: Op, head: str, x: str, y: str, *, operator: bool = False)
         f"            or (({x}._requires_grad or {y}._requires_grad or {x}._creation)",
         f"                and (grad_state.enabled or {x}._counter is not None))):",
         f"        return inplace({x}, {y})",
-        "    token = enter_quiet(QUIET)",
-        "    try:",
-        f"        {chosen(op, ['a'], 'dtype')}(a, b, out=a)",
-        "    except ValueError:",
-        f"        return inplace({x}, {y})",
-        "    finally:",
-        "        leave_quiet(token)",
+        *_writing_lines(op, ["a", "b"], f"inplace({x}, {y})"),
         *_bump_lines(x),
     ]
     text = "\n".join(lines) + "\n"

@@ -196,10 +196,9 @@ nn.functional.binary_cross_entropy nn.functional.binary_cross_entropy_with_logit
 nn.functional.gaussian_nll_loss nn.functional.hinge_embedding_loss nn.functional.kl_div
 nn.functional.poisson_nll_loss nn.functional.soft_margin_loss poisson_nll_loss soft_margin_loss
 """,
-    "losses.classes": """
+    "losses.cross_entropy": """
 _cross_entropy _cross_entropy2d _cross_entropy_backward _cross_entropy_of_halves
-cross_entropy_loss nll_loss nll_loss2d nll_loss2d_forward nll_loss_backward nll_loss_forward
-nll_loss_nd nn.functional.cross_entropy nn.functional.nll_loss
+cross_entropy_loss nn.functional.cross_entropy
 """,
     "losses.ctc": "_ctc_loss _ctc_loss_backward ctc_loss nn.functional.ctc_loss",
     "losses.distance": """
@@ -212,6 +211,10 @@ pairwise_distance pdist triplet_margin_loss
 huber_loss huber_loss_backward l1_loss mse_loss mse_loss_backward nn.functional.huber_loss
 nn.functional.l1_loss nn.functional.mse_loss nn.functional.smooth_l1_loss smooth_l1_loss
 smooth_l1_loss_backward
+""",
+    "losses.likelihood": """
+nll_loss nll_loss2d nll_loss2d_forward nll_loss_backward nll_loss_forward nll_loss_nd
+nn.functional.nll_loss
 """,
     "losses.margin": """
 multi_margin_loss multilabel_margin_loss nn.functional.linear_cross_entropy

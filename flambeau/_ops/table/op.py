@@ -93,6 +93,10 @@ class Further:
     # What PyTorch calls the nodes of its form with a number for a parameter: these have no edge for
     # it, where those of its other numbers, which become tensors, have one that leads nowhere.
     number_nodes: dict[str, str] = {}  # noqa: RUF012
+    # Whether types, layouts and the arguments that are no tensors decide alone what is launched:
+    # such calls come into an inline cache. All rows of the kinds `pointwise` and `rows` are so.
+    # "alike": and NumPy's results are those of kernels to the last bit, see `choice.Learning`.
+    inline: bool | str = False
     # What the optimiser of scripts asks:
     fused: bool = False  # whether kernels of several operators may hold it
     regular: bool = False  # whether its slope is finite where its operands are: see `is_regular`

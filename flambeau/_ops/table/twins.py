@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._ops.table import gates, redirection
+from flambeau._runtime.warming import Warming
 from flambeau._tensor.method_names import name_as_method
 from flambeau._tensor.tensor import is_ours
 
@@ -78,7 +79,9 @@ def _let_know(made: FunctionType, function: FunctionType, called: str) -> None:
         made.path = copy.copy(path)  # type: ignore[attr-defined]
         made.path.called = called  # type: ignore[attr-defined]
     for name, value in scope.items():
-        if value is function:
+        if isinstance(value, Warming):
+            value.scopes.append(scope)
+        elif value is function:
             scope[name] = made
         elif path is not None and getattr(value, "__self__", None) is path:
             scope[name] = getattr(made.path, value.__name__)  # type: ignore[attr-defined]

@@ -12,16 +12,16 @@ from __future__ import annotations
 import ctypes
 import struct
 from functools import cache as cache_once
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from flambeau._runtime import choice
+from flambeau._runtime.cpu import NEW_FROM_DESCRIPTION, numpy_function
 from flambeau._runtime.trampoline import builtin, method, record, words
 
-NEW_FROM_DESCRIPTION, SET_BASE = 94, 282
-"""Places of PyArray_NewFromDescr and PyArray_SetBaseObject in NumPy's table of functions."""
+SET_BASE = 282
+"""The place of PyArray_SetBaseObject in NumPy's table of functions."""
 WRITABLE = 0x0400
 """NumPy's flag."""
 HEAD = 8
@@ -70,11 +70,7 @@ done:
 @cache_once
 def _numpy_functions() -> tuple[int, int]:
     """The addresses of the two functions of NumPy."""
-    module = import_module("numpy._core._multiarray_umath")
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = (ctypes.c_void_p * 300).from_address(pointer(module._ARRAY_API, None))
-    return table[NEW_FROM_DESCRIPTION] or 0, table[SET_BASE] or 0
+    return numpy_function(NEW_FROM_DESCRIPTION), numpy_function(SET_BASE)
 
 
 @cache_once

@@ -54,7 +54,7 @@ def test_reading_from_the_end() -> None:
     """Negative positions count from the end only where that is asked for."""
     data = sample((5, 4), "float32")
     index = np.array([-1, 0, -5])
-    assert np.array_equal(kernels.read_rows(data, 0, index, wrap=True), data[index])
+    assert np.array_equal(kernels.read_rows(data, 0, index, True), data[index])
     assert kernels.read_rows(data, 0, index) is None
 
 

@@ -50,6 +50,14 @@ def test_overlapping_writes_are_refused(make: Callable[[Any], Any], write: str) 
     assert whole.tolist() == x.tolist()
 
 
+@pytest.mark.parametrize("write", ["add_", "addcmul_", "lerp_"])
+def test_parts_of_one_shape_that_overlap_are_refused(write: str) -> None:
+    storage = torch.arange(12.0).untyped_storage()
+    first, second = [torch.empty(0).set_(storage, offset, (2, 3)) for offset in (0, 3)]
+    with pytest.raises(RuntimeError, match=SHARED):
+        WRITES[write](first, second)
+
+
 @pytest.mark.parametrize("make", [loaded, pointed, copy.deepcopy])
 def test_parts_that_lie_apart_are_written(make: Callable[[Any], Any]) -> None:
     x = torch.arange(6.0).reshape(2, 3)

@@ -1,0 +1,82 @@
+"""Before a function has an inline cache: its first calls are counted.
+
+What caches are made of (`inline_cache`) is imported when the first function has been called so
+often that a cache is worth while.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from functools import cache as cache_once
+from typing import Any, TypeVar
+
+from flambeau._runtime import choice
+from flambeau._runtime.observed import observers
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+WATCHED = not {"bounds", "memory"}.isdisjoint(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
+CALLS = int(os.environ.get("FLAMBEAU_INLINE_AFTER", "200"))
+"""Calls of a function before it has a cache: a program that ends before has no use for it."""
+
+
+@cache_once
+def possible() -> bool:
+    """Whether there are inline caches: kernels are wanted, nobody checks their accesses, and one
+    thread of Python runs at a time."""
+    has_lock: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+    return choice.ENGINE != "numpy" and choice.available() and not WATCHED and has_lock
+
+
+class Warming:
+    """What stands under a name of generated text until its function has been called some times:
+    then the cache's builtin function takes its place. It finds nothing.
+
+    Args:
+        scopes: the globals of the function, and of its twins under other names.
+        learner: makes what describes its calls, see `InlineCache`.
+    """
+
+    def __init__(self, scope: dict[str, Any], name: str,
+                 learner: Callable[[], Callable[..., None]]) -> None:  # fmt: skip
+        self.scopes = [scope]
+        self.name = name
+        self.learner = learner
+        self.left = CALLS
+
+    def __call__(self, *arguments: Any) -> None:
+        self.left -= 1
+        if self.left == 0:
+            from flambeau._runtime.inline_cache import InlineCache
+
+            found = InlineCache(self.learner()).function() or nothing
+            for scope in self.scopes:
+                scope[self.name] = found
+
+
+def nothing(*arguments: Any) -> None:
+    """What finds nothing, for good."""
+
+
+def observer(run: Callable[..., Any], alike: bool = False) -> Callable[..., None]:
+    """What describes calls by observing them, see `observed_calls`."""
+    from flambeau._runtime import observed_calls
+
+    return observed_calls.observer(run, alike)
+
+
+def cached(function: Function) -> Function:
+    """A function of arrays and numbers, by one launch, with an inline cache of its own."""
+    if not possible():
+        return function
+    scope: dict[str, Any] = {}
+    scope["inline"] = Warming(scope, "inline", lambda: observer(function))
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        found = None if observers else scope["inline"](*arguments)
+        return function(*arguments) if found is None else found
+
+    return call  # type: ignore[return-value]
