@@ -104,7 +104,8 @@ PROGRAMS: dict[str, Program] = {
     "attention": lambda t, x, y: t.softmax(x @ y.T / x.shape[-1] ** 0.5, -1) @ y,
 }  # fmt: skip
 OTHER_OPERATORS = {
-    "all but one", "steps", "outer", "gather", "root", "sizes", "loop", "attention",
+    "all but one", "steps", "outer", "gather", "root", "sizes", "attention", "pool", "einsum",
+    "gradient",
 }  # fmt: skip
 """Programs whose graphs differ from PyTorch's, though not in what they compute."""
 STRICTER = {"unflatten", "pool", "loop"}
