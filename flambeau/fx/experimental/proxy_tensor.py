@@ -69,7 +69,7 @@ class PythonKeyTracer(TracerBase):
         """From now on a tensor is what a node gives."""
         node.meta["tensor_meta"] = _extract_tensor_metadata(tensor)
         self._nodes[id(tensor)] = tensor, node, tensor._data
-        if tensor.fake_mode.shape_env is not None:
+        if isinstance(tensor, FakeTensor) and tensor.fake_mode.shape_env is not None:
             node.meta["val"] = tensor
             self.symbols.note(tensor, node)
 
