@@ -25,6 +25,9 @@ from flambeau._core.missing import missing
 WORDS = ("add", "sub", "mul", "floordiv", "mod", "truediv", "pow", "and", "or", "lt", "le", "gt",
          "ge", "eq", "ne")  # fmt: skip
 
+COMPARISONS = WORDS[9:]
+"""Those that have no swapped form of their own."""
+
 
 def __getattr__(name: str) -> Any:
     return missing(__name__, name)
@@ -370,7 +373,7 @@ for _word in WORDS:
     _classes = (SymBool,) if _word in ("and", "or") else (SymInt, SymFloat)
     for _class in _classes:
         setattr(_class, f"__{_word}__", _binary(_word, swapped=False))
-        if _word not in ("lt", "le", "gt", "ge", "eq", "ne"):
+        if _word not in COMPARISONS:
             setattr(_class, f"__r{_word}__", _binary(_word, swapped=True))
 SymBool.__eq__ = _binary("eq", swapped=False)  # type: ignore[assignment,method-assign]
 SymBool.__ne__ = _binary("ne", swapped=False)  # type: ignore[assignment,method-assign]
