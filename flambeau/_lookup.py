@@ -77,6 +77,7 @@ FILES = {
         "_check_is_size "
         "_check_with _check_tensor_all _check_tensor_all_with _assert_async"
     ),
+    "_tensor.symbolic_numbers": "SymBool SymFloat SymInt",
     "_tensor.symbols": "sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
     "sparse.functions": "spmm dsmm hspmm smm sspaddmm",
     "func.batched": "vmap",
@@ -92,8 +93,6 @@ FILES = {
 HOME = {name: file for file, names in FILES.items() for name in names.split()}
 
 
-SYMBOLS = ("SymBool", "SymFloat", "SymInt")
-"""Classes of sizes that are symbols, of which there are none."""
 TYPES = frozenset(
     f"{name}Type"
     for name in "Any Bool Class Complex DeviceObj Dict Enum Float Future Int Interface List None "
@@ -117,7 +116,7 @@ def find(name: str) -> Any:
         return importlib.import_module(f"flambeau.{name}")
     if name == "compile":  # libraries take it before they know whether they will call it
         return importlib.import_module("flambeau.compiler").compile
-    if name in SYMBOLS or name in TYPES:
+    if name in TYPES:
         return absent_class(f"torch.{name}")
     absent = find_absent(f"flambeau.{name}")
     if absent is not None:

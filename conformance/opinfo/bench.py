@@ -13,6 +13,7 @@ import devices
 import forward
 import layouts
 import orders
+import symbols
 import torch
 from bridge import Bridge, Memo, Missing, draws_random_numbers, remember_constructor_arguments
 from torch.testing._internal.common_modules import ModuleErrorEnum
@@ -305,13 +306,14 @@ class Bench:
     def op_compared(self, op, category, judge, sample):
         if category == batches.CATEGORY:
             return self.op_batches(op, judge, sample)
-        if category == layouts.CATEGORY:
+        if category in (layouts.CATEGORY, symbols.CATEGORY):
             bridges = self.reference, self.impl
             calls = [self.op_call(b, op, "forward", sample) for b in bridges]
             if calls[0].error:
                 return {"torch raises": True}
             functions = [self.op_function(b, op, "forward") for b in bridges]
-            return layouts.check(bridges, functions, calls)
+            check = layouts.check if category == layouts.CATEGORY else symbols.check
+            return check(bridges, functions, calls)
         if category == devices.CATEGORY:
             bridges = self.reference, self.impl
             calls = [self.op_call(b, op, "forward", sample) for b in bridges]

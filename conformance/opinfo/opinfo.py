@@ -20,6 +20,7 @@ import forward
 import layouts
 import orders
 import pool
+import symbols
 import torch
 from bench import Bench
 from torch.testing._internal.common_methods_invocations import op_db
@@ -46,6 +47,7 @@ CATEGORIES = {
         *forward.CATEGORIES,
         batches.CATEGORY,
         layouts.CATEGORY,
+        symbols.CATEGORY,
         devices.CATEGORY,
         "errors",
     ),
@@ -74,6 +76,7 @@ NOTES = (
     "torch is wrong",
     "beyond torch",
     "not finite",
+    "varies",
 )  # counts of samples
 
 Entry = collections.namedtuple("Entry", "kind name info")
@@ -134,6 +137,7 @@ def plan(entry, options):
         choice |= plan_orders(info, options, among(smooth, options.grad_dtypes))
         choice |= plan_tangents(info, options, among(smooth, options.grad_dtypes))
         choice[layouts.CATEGORY] = dtypes if options.layouts else "--layouts not given"
+        choice[symbols.CATEGORY] = dtypes if options.symbols else "--symbols not given"
         choice[devices.CATEGORY] = dtypes if options.devices else "--devices not given"
         choice[batches.CATEGORY] = dtypes if options.batches else "--batches not given"
     if options.only:
@@ -310,6 +314,7 @@ def parse(arguments):
     )
     p.add_argument("--tangents", action="store_true", help="derivatives in forward mode")
     p.add_argument("--layouts", action="store_true", help="results on the device meta")
+    p.add_argument("--symbols", action="store_true", help="fake tensors with symbolic sizes")
     p.add_argument("--devices", action="store_true", help="on a GPU, real or emulated")
     p.add_argument("--batches", action="store_true", help="vmap beside a loop")
     p.add_argument(

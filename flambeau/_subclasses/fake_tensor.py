@@ -23,11 +23,12 @@ from flambeau._core import modes
 from flambeau._core.device import META
 from flambeau._core.layout import strided
 from flambeau._core.missing import NotImplementedInFlambeau
+from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.number_operands import number_behind
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.transforms import meta as on_meta
-from flambeau._subclasses import devices
+from flambeau._subclasses import devices, open_results, symbolic_calls, symbolic_results
 from flambeau._subclasses.errors import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -35,11 +36,11 @@ from flambeau._subclasses.errors import (
     UnsupportedFakeTensorException,
     UnsupportedOperatorException,
 )
-from flambeau._tensor import meta, wrappers
+from flambeau._tensor import meta, symbolic_arrays, wrappers
 from flambeau._tensor.tensor import Tensor, constructors, wrap
 from flambeau.autograd.history import join_family
 from flambeau.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from flambeau.utils._pytree import tree_map
+from flambeau.utils._pytree import tree_leaves, tree_map
 
 __all__ = ["DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor",
            "FakeTensorDeviceMismatchError", "FakeTensorMode", "UnsupportedFakeTensorException",
@@ -105,6 +106,21 @@ class FakeTensor(Tensor):
         """Whether it says that it is on a GPU."""
         return self.device.type == "cuda"
 
+    def stride(self, dim: int | None = None, *, axis: int | None = None) -> Any:
+        """Strides in elements, or the stride of one dim; symbols where sizes are."""
+        layout = symbolic_arrays.layout_of(self._data)
+        if layout is None:
+            return Tensor.stride(self, dim, axis=axis)  # type: ignore[attr-defined]
+        dim = axis if dim is None else dim
+        return layout.steps if dim is None else layout.steps[wrap_dim(dim, len(layout.steps))]
+
+    def storage_offset(self) -> Any:
+        """How many elements into its storage it starts."""
+        layout = symbolic_arrays.layout_of(self._data)
+        if layout is None:
+            return Tensor.storage_offset(self)  # type: ignore[attr-defined]
+        return layout.offset
+
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return Tensor.__repr__(self, tensor_contents=tensor_contents or "...")  # type: ignore[call-arg]
 
@@ -165,8 +181,8 @@ class FakeTensorMode(TorchDispatchMode):
         allow_fallback_kernels: taken for the sake of programs; every operator that runs on zeros
             runs here, too.
         allow_non_fake_inputs: whether real tensors may go into calls; they stand for fake ones.
-        shape_env: symbolic sizes, which are not there.
-        static_shapes: whether sizes are numbers: they are.
+        shape_env: the environment of sizes that are symbols; None where sizes are numbers.
+        static_shapes: whether `from_tensor` keeps numbers; by default without `shape_env`.
         export: taken for the sake of programs.
 
     >>> import flambeau as torch
@@ -180,12 +196,10 @@ class FakeTensorMode(TorchDispatchMode):
                  shape_env: Any = None, static_shapes: bool | None = None,
                  export: bool = False) -> None:  # fmt: skip
         super().__init__()
-        if shape_env is not None or static_shapes is False:
-            raise NotImplementedInFlambeau("FakeTensorMode: sizes are numbers; symbols are missing")
         self.allow_fallback_kernels = allow_fallback_kernels
         self.allow_non_fake_inputs = allow_non_fake_inputs
-        self.shape_env = None
-        self.static_shapes = True
+        self.shape_env = shape_env
+        self.static_shapes = shape_env is None if static_shapes is None else static_shapes
         self.export = export
         self._known: dict[int, tuple[Any, FakeTensor]] = {}
 
@@ -198,8 +212,6 @@ class FakeTensorMode(TorchDispatchMode):
         Raises:
             UnsupportedFakeTensorException: a sparse tensor.
         """
-        if static_shapes is False or symbolic_context is not None:
-            raise NotImplementedInFlambeau("from_tensor: sizes are numbers; symbols are missing")
         known = self._known.get(id(tensor))
         if known is not None and known[0]() is tensor:
             return known[1]
@@ -208,10 +220,24 @@ class FakeTensorMode(TorchDispatchMode):
         fake._storage = layout.untyped_storage()
         fake._requires_grad = tensor.requires_grad
         fake._is_param = tensor._is_param
+        if self.shape_env is not None and not (
+            self.static_shapes if static_shapes is None else static_shapes
+        ):
+            found = self.shape_env.create_symbolic_sizes_strides_storage_offset(
+                tensor, source, symbolic_context=symbolic_context
+            )
+            self._lay_out(fake, symbolic_arrays.Layout(*found))
         forget = self._known.pop
         key = id(tensor)
         self._known[key] = (weakref.ref(tensor, lambda _: forget(key, None)), fake)
         return fake
+
+    def _lay_out(self, fake: Any, layout: Any) -> None:
+        """Give a fake tensor sizes that may be symbols."""
+        if layout is None or symbolic_calls.is_laid_out(fake, layout):
+            return
+        if layout.is_symbolic:
+            fake._data = symbolic_arrays.with_layout(fake._data, layout)
 
     def _own(self, fake: FakeTensor) -> FakeTensor:
         if fake.fake_mode is not self:
@@ -235,6 +261,9 @@ class FakeTensorMode(TorchDispatchMode):
             return known
         if func._opname == "_local_scalar_dense" and fakes[0]._data.size != 1:
             raise RuntimeError(NOT_ONE.format(fakes[0]._data.size))
+        unknown = open_results.of_call(self.shape_env, func, args, fakes)
+        if unknown is not NotImplemented:
+            return tree_map(lambda value: self._open(value, fakes), unknown)
         if not _gives_tensors(func):
             raise DataDependentOutputException(func)
         place = devices.of_result(func, args, kwargs, fakes)
@@ -256,15 +285,25 @@ class FakeTensorMode(TorchDispatchMode):
     def _on_meta(self, func: Any, place: Any, args: Any, kwargs: Any, fakes: Any,
                  written: Any) -> Any:  # fmt: skip
         """A call on the device "meta", its results on a device."""
+        given = args, kwargs
+        has_symbols = self.shape_env is not None and symbolic_results.symbols_in(given)
         with _disable_current_modes():
             metas = {id(fake): meta_of(fake) for fake in fakes}
-            args, kwargs = _replaced((args, kwargs), metas)
+            args, kwargs = _replaced(given, metas, self.shape_env if has_symbols else None)
             result = _run(func, args, kwargs)
+            layouts = []
+            if has_symbols:
+                after = result, [metas[id(fake)] for fake in written]
+                layouts = symbolic_calls.layouts(
+                    self.shape_env, func, _run, given, fakes, written, after
+                )
         for fake in written:
             fake.constant = None
             _take_layout(fake, metas[id(fake)])
         same = {id(metas[id(fake)]): fake for fake in fakes}
         result = tree_map(lambda value: self._fake_result(value, place, same), result)
+        for fake, layout in zip(tree_leaves((result, written)), layouts, strict=False):
+            self._lay_out(fake, layout)
         if getattr(func, "is_view", False):
             _join(fakes[0], tensors_in((result,)))
         return result
@@ -295,6 +334,19 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _fake_input(self, tensor: Any) -> FakeTensor:
         return FakeTensor(self, layout_of(tensor), tensor.device)
+
+    def _open(self, value: Any, fakes: Any) -> Any:
+        """A result with a size that only elements tell, as a fake tensor."""
+        if not isinstance(value, open_results.Open):
+            return value
+        env = self.shape_env
+        with _disable_current_modes():
+            numbers = [symbolic_results.number_for(env, size) for size in value.sizes]
+            steps = [symbolic_results.number_for(env, step) for step in value.steps]
+            whole: Any = wrap(meta.empty(numbers, steps, value.dtype.numpy_dtype))
+        fake = FakeTensor(self, whole, devices.common(fakes))
+        self._lay_out(fake, symbolic_arrays.Layout(tuple(value.sizes), tuple(value.steps)))
+        return fake
 
     def _fake_result(self, value: Any, place: Any, same: dict[int, Any]) -> Any:
         if not isinstance(value, Tensor):
@@ -341,9 +393,15 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
         raise kind(func) from error
 
 
-def _replaced(tree: Any, twins: dict[int, Any]) -> Any:
-    return tree_map(lambda value: twins.get(id(value), value) if isinstance(value, Tensor)
-                    else value, tree)  # fmt: skip
+def _replaced(tree: Any, twins: dict[int, Any], env: Any = None) -> Any:
+    """Twins for tensors, and, in an environment of symbols, their numbers."""
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return twins.get(id(value), value)
+        return value if env is None else symbolic_results.number_for(env, value)
+
+    return tree_map(replaced, tree)
 
 
 def _gives_tensors(func: Any) -> bool:
@@ -373,7 +431,7 @@ def _join(base: Any, views: list[Any]) -> None:
 
 def _take_layout(fake: Any, layout: Any) -> None:
     """After a write that gives a tensor another shape: `resize_`, `t_`."""
-    old, new = fake._data, layout._data
+    old, new = np.ndarray.view(fake._data, np.ndarray), layout._data
     if (old.shape, old.strides) != (new.shape, new.strides):
         fake._data = wrappers.with_place(np.ndarray.view(new, wrappers.Wrapped), fake.device)
 

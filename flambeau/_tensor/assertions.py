@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from flambeau._core import dtype as dt
+from flambeau._tensor.symbolic_numbers import is_symbolic
 from flambeau._tensor.tensor import Tensor
 
 Message = Callable[[], object]
@@ -69,6 +70,8 @@ def _check_with(error_type: type[Exception], cond: Any, message: Message | None)
         raise TypeError(text.format("torch._check_tensor_all()", "that all elements are true."))
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if is_symbolic(cond):
+        cond = cond.node.shape_env.guard_or_defer_runtime_assert(cond.node.expr, "")
     if not cond:
         _fail(error_type, message)
 

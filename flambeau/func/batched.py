@@ -101,7 +101,7 @@ def _process_batched_inputs(in_dims: Dims, args: Sequence[Any], func: Callable[.
     sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
-    if len(set(sizes)) > 1:
+    if any(size != sizes[0] for size in sizes):
         raise ValueError("vmap: Expected all tensors to have the same size in the mapped "
                          f"dimension, got sizes {sizes} for the mapped dimension")  # fmt: skip
     return sizes[0], dims, leaves, structure

@@ -116,8 +116,3 @@ def test_operators_of_programs_say_what_they_would_give(mode: fakes.FakeTensorMo
     halved.register_fake(lambda x: x.new_empty(len(x) // 2))
     with mode:
         assert halved(torch.ones(6, device="cuda")).shape == (3,)
-
-
-def test_symbols_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="symbols are missing"):
-        fakes.FakeTensorMode(shape_env=object())

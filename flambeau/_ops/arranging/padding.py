@@ -19,6 +19,7 @@ from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.scalars import checked_number
 from flambeau._runtime import cpu
 from flambeau._runtime.cpu import element_strides, empty_strided
+from flambeau._tensor.symbolic_numbers import as_int
 from flambeau._tensor.tensor import wrap
 
 
@@ -268,7 +269,7 @@ def padded(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = 
                 "pad(): argument 'pad' (position 2) must be tuple of ints, but found "
                 f"element of type {type(size).__name__} at pos {position}"
             )
-    pad = [int(size) for size in pad]
+    pad = [size if size.__class__ is int else as_int(size) for size in pad]
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     ndim = input._data.ndim

@@ -26,7 +26,7 @@ from flambeau._ops.launching.precision import require_known
 from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import InAten, composite, kernel
 from flambeau._ops.table.outputs import EXACT, SAME
 from flambeau._ops.table.pointwise import broadcast_shape
 from flambeau._tensor.examples import numbers_under
@@ -282,7 +282,13 @@ def _masked_select_grad(grad: Any, shape: Any, mask: Any) -> Any:
     return ops.masked_scatter(zeros, mask, grad)
 
 
-@kernel("_nonzero(Tensor self) -> Tensor", shape="unknown", method=False, function=False)
+@kernel(
+    "_nonzero(Tensor self) -> Tensor",
+    shape="unknown",
+    method=False,
+    function=False,
+    aten=lambda self: InAten("nonzero", (self,)),
+)
 def nonzero_positions(data: np.ndarray) -> np.ndarray:
     """One row per element that is not zero: its position in each dim."""
     mask = data if data.dtype.kind == "b" else data != 0

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
+from flambeau._core.modes import watch
 from flambeau._core.settings import warn_user
 from flambeau._ops.indexing.positions import FULL, INTEGERS
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.scalars import type_name
 from flambeau._tensor.conversion import tensor
 from flambeau._tensor.examples import Example
+from flambeau._tensor.symbolic_numbers import is_symbolic
 from flambeau._tensor.tensor import Tensor, wrap
 
 LONGEST_TUPLE = 32
@@ -104,6 +107,30 @@ def new_dims(ndim: int, index: tuple[Any, ...]) -> list[int] | None:
     return places if used <= ndim else None
 
 
+def slice_bounds(item: slice, size: Any) -> tuple[Any, Any, Any]:
+    """`item.indices(size)`, also where some of it are symbols."""
+    if not (watch.active and any(map(is_symbolic, (item.start, item.stop, size)))):
+        return item.indices(size)
+    start = 0 if item.start is None else _within(item.start, size)
+    stop = size if item.stop is None else _within(item.stop, size)
+    return start, stop, 1 if item.step is None else item.step
+
+
+def as_written(item: slice, size: Any, start: Any, stop: Any) -> tuple[Any, Any]:
+    """The bounds of a slice; of a size that is a symbol as they were given, for those who trace."""
+    if size.__class__ is int:
+        return start, stop
+    return item.start or 0, sys.maxsize if item.stop is None else item.stop
+
+
+def _within(bound: Any, size: Any) -> Any:
+    """A bound of a slice, counted from the start and no further than the end."""
+    if bound < 0:
+        bound = bound + size
+        return 0 if bound < 0 else bound
+    return bound if bound <= size else size
+
+
 class Items:
     """Items resolved against a shape: steps that make a view, and indices for what they give.
 
@@ -145,11 +172,11 @@ class Items:
             self._behind_all_dims(item)
             return
         size = self.shape[self.dim]
-        start, stop, step = item.indices(size)
-        unchanged = not item.start and stop == size and step == 1
+        start, stop, step = slice_bounds(item, size)
+        unchanged = not item.start and (item.stop is None or stop == size) and step == 1
         if not unchanged or not self.optimize:
-            self.steps.append(("slice", self.dim, start, stop, step))
-            self.shape[self.dim] = len(range(start, stop, step))
+            self.steps.append(("slice", self.dim, *as_written(item, size, start, stop), step))
+            self.shape[self.dim] = (stop - start + step - 1) // step if stop > start else 0
         self.dim += 1
 
     def _behind_all_dims(self, item: slice) -> None:

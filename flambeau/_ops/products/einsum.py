@@ -14,6 +14,7 @@ from typing import Any
 
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
+from flambeau._tensor.symbolic_numbers import is_symbolic
 from flambeau._tensor.tensor import Tensor
 
 LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -45,7 +46,10 @@ def einsum(*args: Any) -> Any:
     if len(args) < 2:
         raise ValueError(NO_OPERAND)
     if len(args) == 3 and args[0].__class__ is str and isinstance(args[1], Tensor):
-        known = PLANS.get((args[0], args[1]._data.shape, args[2]._data.shape))
+        try:
+            known = PLANS.get((args[0], args[1]._data.shape, args[2]._data.shape))
+        except TypeError:  # sizes are symbols
+            known = None
         if known is not None:
             return known.run(args[1], args[2])
     equation, operands = arguments(args)
@@ -430,6 +434,8 @@ MOST_PLANS = 1024
 def _remember(equation: str, contraction: _Contraction, operands: list[Any]) -> None:
     left, right = contraction.labels
     shapes = [operand._data.shape for operand in operands]
+    if any(map(is_symbolic, shapes[0] + shapes[1])):
+        return
     sizes = dict(zip(left, shapes[0], strict=False)) | dict(zip(right, shapes[1], strict=False))
     output = contraction.output
     plain = len(left) == len(shapes[0]) and len(right) == len(shapes[1])

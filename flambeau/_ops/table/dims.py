@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._tensor.symbolic_numbers import as_int
 from flambeau._tensor.tensor import Tensor
 
 
@@ -84,7 +85,7 @@ def refuse_truth(values: Any) -> None:
 
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     """A shape with its -1 filled in, or torch's errors."""
-    sizes = [int(size) for size in shape]
+    sizes = [size if size.__class__ is int else as_int(size) for size in shape]
     known = 1
     unknown = None
     for position, size in enumerate(sizes):

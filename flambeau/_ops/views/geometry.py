@@ -142,7 +142,11 @@ def _runs(shape: Ints, strides: Ints) -> list[tuple[int, int]]:
 
 def view_strides(data: np.ndarray, shape: Sequence[int]) -> Ints | None:
     """Byte strides that show `data` in another shape, or None where a copy is needed."""
-    return viewed_strides(data.shape, steps_of(data), data.itemsize, tuple(shape))
+    given = data.shape, steps_of(data), data.itemsize, tuple(shape)
+    try:
+        return viewed_strides(*given)
+    except TypeError:  # sizes that are symbols, which no cache can hold
+        return viewed_strides.__wrapped__(*given)
 
 
 @lru_cache(CACHE_SIZE)

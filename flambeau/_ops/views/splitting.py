@@ -160,7 +160,7 @@ def _chunk_size(input: Tensor, chunks: int, dim: int) -> tuple[int, int]:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     length = data.shape[wrap_dim(dim, data.ndim)]
-    return -(-length // chunks), length
+    return (length + chunks - 1) // chunks, length
 
 
 def _chunk(input: Tensor, chunks: int, dim: int, pieces: Any, pieces_of_sizes: Any) -> Any:

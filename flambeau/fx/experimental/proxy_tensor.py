@@ -23,9 +23,11 @@ from flambeau._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 from flambeau._tensor.examples import Example
+from flambeau._tensor.symbolic_numbers import is_symbolic
 from flambeau._tensor.tensor import Tensor, constructors
 from flambeau._tensor.wrappers import has_numbers
 from flambeau.fx.code_generation import CodeGen
+from flambeau.fx.experimental._symbol_nodes import SymbolNodes
 from flambeau.fx.graph import Graph
 from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.node import Node
@@ -60,12 +62,16 @@ class PythonKeyTracer(TracerBase):
         self.graph = Graph(tracer_cls=PythonKeyTracer)
         self.root: dict[str, Any] = {}
         self._nodes: dict[int, tuple[Tensor, Node, Any]] = {}
+        self.symbols = SymbolNodes(self)
         self._names: dict[int, str] = {}
 
     def track(self, tensor: FakeTensor, node: Node) -> None:
         """From now on a tensor is what a node gives."""
         node.meta["tensor_meta"] = _extract_tensor_metadata(tensor)
         self._nodes[id(tensor)] = tensor, node, tensor._data
+        if isinstance(tensor, FakeTensor) and tensor.fake_mode.shape_env is not None:
+            node.meta["val"] = tensor
+            self.symbols.note(tensor, node)
 
     def forget(self) -> None:
         """Let the tensors go: while there are any of a class of their own, calls are looked at."""
@@ -87,6 +93,8 @@ class PythonKeyTracer(TracerBase):
             if not has_numbers(a._data) or isinstance(a._data, Example):
                 raise NotImplementedInFlambeau(LAYOUT)
             return self.create_node("get_attr", self._kept(a), (), {})
+        if is_symbolic(a):
+            return self.symbols.node_of(a)
         return super().create_arg(a)
 
     def _kept(self, tensor: Tensor) -> str:
@@ -130,7 +138,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             result = func(*args, **kwargs)
         except DataDependentOutputException as error:
             raise RuntimeError(ASKED_FOR_NUMBERS.format(func)) from error
-        if not any(isinstance(leaf, FakeTensor) for leaf in tree_leaves(result)):
+        if not any(
+            isinstance(leaf, FakeTensor) or is_symbolic(leaf) for leaf in tree_leaves(result)
+        ):
             return result  # a number that is known: of a tensor that the program made of data
         create = self.tracer.create_node
         words = self.tracer.create_arg(args), self.tracer.create_arg(kwargs)
@@ -151,6 +161,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def _track(self, result: Any, node: Node) -> None:
         if isinstance(result, FakeTensor):
             self.tracer.track(result, node)
+            return
+        if is_symbolic(result):
+            self.tracer.symbols.keep(result, node)
             return
         for number, part in enumerate(result):
             if part is not None:
@@ -223,11 +236,11 @@ class _Nested(CodeGen):
 class _Trace:
     """One call of a function, to be recorded."""
 
-    def __init__(self, function: Any, table: Mapping[Any, Any]) -> None:
+    def __init__(self, function: Any, table: Mapping[Any, Any], shape_env: Any = None) -> None:
         self.function = function
         self.tracer = PythonKeyTracer()
         self.mode = ProxyTorchDispatchMode(self.tracer, table)
-        self.fakes = _Shapes(allow_non_fake_inputs=True)
+        self.fakes = _Shapes(allow_non_fake_inputs=True, shape_env=shape_env)
 
     def run(self, args: tuple[Any, ...]) -> GraphModule:
         parameters = _parameters(self.function, args)
@@ -245,20 +258,33 @@ class _Trace:
         if is_nested:
             self.tracer.graph.set_codegen(_Nested(parameters))
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        return GraphModule(self.tracer.root, self.tracer.graph, name)
+        module = GraphModule(self.tracer.root, self.tracer.graph, name)
+        if self.fakes.shape_env is not None:
+            module.shape_env = self.fakes.shape_env
+        return module
 
     def _inputs(self, parameters: list[str], args: tuple[Any, ...]) -> Any:
         def taken(value: Any, name: str) -> Any:
             node = self.tracer.create_node("placeholder", f"{name}_1", (), {})
             node.target = node.name
             if not isinstance(value, Tensor):
-                return value
+                return self._number(value, node)
             fake = self.fakes.from_tensor(value)
             self.tracer.track(fake, node)
             return fake
 
         pairs = zip(parameters, args, strict=True)
         return [tree_map(lambda leaf, name=name: taken(leaf, name), value) for name, value in pairs]
+
+    def _number(self, value: Any, node: Node) -> Any:
+        """A number as an input: with symbols for sizes, a symbol for an int."""
+        env = self.fakes.shape_env
+        if env is None or type(value) is not int:
+            return value
+        symbol = env.create_symintnode(env.create_symbol(value))
+        if is_symbolic(symbol):
+            self.tracer.symbols.keep(symbol, node)
+        return symbol
 
     def _output(self, result: Any) -> Any:
         def plain(value: Any) -> Any:
@@ -313,21 +339,23 @@ def make_fx(
 
     The graph holds the operators of `torch.ops.aten` below autograd, so that derivatives
     (`torch.func.grad(f)`, `backward()` inside) and batches (`vmap`) are recorded as what they
-    compute. Control flow is what it was in this call; sizes are numbers. Nodes have
-    `meta["tensor_meta"]`, the layout of their result, and no `meta["val"]`.
+    compute. Control flow is what it was in this call. Nodes have `meta["tensor_meta"]`, the layout
+    of their result.
 
     Args:
         f: a function or module of tensors, and of lists, tuples and dicts of them.
         decomposition_table: functions for operators, called and recorded instead of them.
-        tracing_mode: "real" or "fake". Either way `f` is run on shapes alone: asking for numbers
-            of a tensor is refused, as PyTorch refuses it, and no random number is drawn.
+        tracing_mode: "real", "fake" or "symbolic". `f` is run on shapes alone in any case: asking
+            for numbers of a tensor is refused, as PyTorch refuses it, and no random number is
+            drawn. With "symbolic", sizes are symbols (`symbolic_shapes.py`): the graph computes
+            with the sizes of its inputs, `meta["val"]` of a node tells its own, and
+            `graph.shape_env.guards` are the conditions under which it is the right one.
         _allow_non_fake_inputs, _disable_torch_fn_metadata_mode: nothing to decide: tensors that
             the program brings along become constants, and nodes do not tell of functions.
 
     Raises:
         RuntimeError: `f` depends on numbers of a tensor, or takes another number of arguments.
-        NotImplementedInFlambeau: symbolic sizes, traces above autograd, and operators that
-            are none of `aten`'s.
+        NotImplementedInFlambeau: traces above autograd, and operators that are none of `aten`'s.
 
     >>> import flambeau as torch
     >>> from flambeau.fx.experimental.proxy_tensor import make_fx
@@ -337,11 +365,13 @@ def make_fx(
         sin = torch.ops.aten.sin.default(x_1);  x_1 = None
         add_ = torch.ops.aten.add_.Tensor(sin, 1);  sin = None
         return add_
+    >>> trace = make_fx(lambda x: x.view(-1)[: x.shape[0]], tracing_mode="symbolic")
+    >>> graph = trace(torch.ones(2, 3))
+    >>> graph(torch.ones(5, 4)).shape
+    torch.Size([5])
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"Unexpected tracing type: {tracing_mode}")
-    if tracing_mode == "symbolic":
-        raise NotImplementedInFlambeau("make_fx: tracing_mode='symbolic', sizes are numbers")
     words = {"pre_dispatch": pre_dispatch, "record_module_stack": record_module_stack,
              "_allow_fake_constant": _allow_fake_constant,
              "record_stack_traces": record_stack_traces,
@@ -352,6 +382,11 @@ def make_fx(
             raise NotImplementedInFlambeau(f"make_fx: {name}")
 
     def wrapped(*args: Any) -> GraphModule:
-        return _Trace(f, decomposition_table or {}).run(args)
+        env = None
+        if tracing_mode == "symbolic":
+            from flambeau.fx.experimental.symbolic_shapes import ShapeEnv
+
+            env = ShapeEnv()
+        return _Trace(f, decomposition_table or {}, env).run(args)
 
     return wrapped

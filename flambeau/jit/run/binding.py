@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from flambeau._core.device import device
+from flambeau._tensor.symbolic_numbers import SymInt, is_symbolic
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
@@ -47,6 +48,8 @@ def _int(value: Any) -> int:
         if not -(2**63) <= value < 2**63:
             raise _failure(value)
         return value
+    if isinstance(value, SymInt):
+        return value  # type: ignore[return-value]
     number = enumeration_number(value)
     if number is not None:
         return number
@@ -58,8 +61,8 @@ def _int(value: Any) -> int:
 
 
 def _float(value: Any) -> float:
-    if type(value) is float:
-        return value
+    if type(value) is float or is_symbolic(value):
+        return value  # type: ignore[no-any-return]
     if isinstance(value, complex) or not (
         hasattr(value, "__float__") or hasattr(value, "__index__")
     ):
