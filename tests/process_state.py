@@ -7,6 +7,7 @@ is no switch: inference tensors, classes with `__torch_function__`, emulated dev
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,8 @@ def changes() -> list[str]:
     now = [read() for read in SWITCHES.values()]
     if now == _before:
         return []
+    gc.collect()  # wrapped tensors that nothing holds any more are still counted
+    now = [read() for read in SWITCHES.values()]
     named = zip(SWITCHES, _before, now, strict=True)
     found = [f"{name}: {old} before, {new} after" for name, old, new in named if old != new]
     _before[:] = now
