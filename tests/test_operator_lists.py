@@ -34,10 +34,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("_compiler/gpu/fast.py", "SHORT"): "primitives of kernels that GPUs compute in a short form",
     ("_compiler/kernel_source.py", "ASKS"): "primitives that give bools",
     ("_compiler/kernel_source.py", "SAME"): "primitives whose NumPy name is the kernel's",
-    (
-        "_ops/table/renamed.py",
-        "TAKEN_ALSO",
-    ): "types that composites of several forms take beside those of the one schema that they have",
     ("_tensor/symbolic_numbers.py", "WORDS"): "Python's operators, as special methods of numbers",
     ("_tensor/symbolic_rules.py", "RULES"): "Python's operators on expressions of numbers",
     ("_compiler/primitives.py", "_UFUNCS"): "the primitives of expressions: NumPy's ufuncs",

@@ -229,7 +229,8 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
 
 @composite("linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
            autocast="cpu=float32", namespace="linalg", public="cond",
-           method=False, out_type=castable("linalg.cond"), several=True)  # fmt: skip
+           method=False, out_type=castable("linalg.cond"), several=True,
+           takes={1: (str,)})  # fmt: skip
 def cond(input: Any, p: Any = None, *, out: Any = None) -> Any:
     """How far errors can grow when a system with A is solved: norm(A) * norm(A^-1) for a norm p.
 

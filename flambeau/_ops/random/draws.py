@@ -422,7 +422,12 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
     return finish(data, requires_grad)
 
 
+NUMBERS = {0: (float, int), 1: (float, int)}
+"""What `normal` takes for means and deviations besides tensors."""
+
+
 @composite(f"normal.float_float(float mean, float std, int[] size, {_OPTIONS}) -> Tensor",
+           takes=NUMBERS,
            batch="draws",
            method=False)  # fmt: skip
 def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: Any = None,
@@ -446,6 +451,7 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
 
 @composite(
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
+    takes=NUMBERS,
     shape="zeros",
     batch="elements",
     method=False,
@@ -464,6 +470,7 @@ def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
 
 @composite(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    takes=NUMBERS,
     shape="zeros",
     batch="elements",
     method=False,
@@ -480,8 +487,7 @@ def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
 
 
 @composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
-    shape="zeros",
-           batch="elements",
+           takes=NUMBERS, shape="zeros", batch="elements",
            method=False, out=True, order=1, node="NormalBackward3",
            saved_facts=sizes("mean", "std"),
            backward={"mean": zero_like, "std": zero_like})  # fmt: skip

@@ -375,6 +375,7 @@ def old_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool) -> np.ndarray:
 @composite(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
     "ScalarType dtype) -> Tensor",
+    takes={1: (str,)},
     out_writer="linalg_vector_norm",
     out_type=EXACT,
     program=True,

@@ -177,7 +177,7 @@ def _settle(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, A
 _PUBLIC = "Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False"
 
 
-@composite(f"var.correction({_PUBLIC}) -> Tensor", several=True)
+@composite(f"var.correction({_PUBLIC}) -> Tensor", several=True, takes={1: (bool,)})
 def var(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
         correction: Any = None, out: Any = None) -> Any:  # fmt: skip
     """The variance over all dims, or over those given: squared distances from the mean over
@@ -191,7 +191,7 @@ def var(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool
     return write(var, out, ops._var(input, dim, correction, keepdim))
 
 
-@composite(f"std.correction({_PUBLIC}) -> Tensor", several=True)
+@composite(f"std.correction({_PUBLIC}) -> Tensor", several=True, takes={1: (bool,)})
 def std(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
         correction: Any = None, out: Any = None) -> Any:  # fmt: skip
     """The standard deviation: the square root of `var`.
@@ -206,7 +206,12 @@ def std(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool
     return write(std, out, ops._std(input, dim, correction, keepdim))
 
 
-@composite(f"var_mean.correction({_PUBLIC}) -> (Tensor, Tensor)", method=False, several=True)
+@composite(
+    f"var_mean.correction({_PUBLIC}) -> (Tensor, Tensor)",
+    method=False,
+    several=True,
+    takes={1: (bool,)},
+)
 def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: Any = None) -> Any:  # fmt: skip
     """Variance and mean together.
@@ -221,7 +226,12 @@ def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim:
     return ops._var_mean(input, dim, correction, keepdim)
 
 
-@composite(f"std_mean.correction({_PUBLIC}) -> (Tensor, Tensor)", method=False, several=True)
+@composite(
+    f"std_mean.correction({_PUBLIC}) -> (Tensor, Tensor)",
+    method=False,
+    several=True,
+    takes={1: (bool,)},
+)
 def std_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: Any = None) -> Any:  # fmt: skip
     """Standard deviation and mean together.

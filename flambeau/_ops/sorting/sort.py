@@ -318,6 +318,7 @@ def _comparable(bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
 @composite(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    takes={0: (complex,), 1: (complex,)},
     device_check="Tensor_searchsorted",
     devices="asked",
     shape="zeros",
@@ -375,6 +376,7 @@ def _write_indices(row: Any, out: Any, result: Any, out_int32: bool) -> Any:
 @composite(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, "
     "bool right=False) -> Tensor",
+    takes={0: (bool, int, float, complex)},
     device_check="Tensor_bucketize",
     devices="asked",
     method=False,
@@ -402,6 +404,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 @composite(
     "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, "
     "bool assume_unique=False, bool invert=False) -> Tensor",
+    takes={0: (complex,), 1: (complex,)},
     shape="zeros",
     batch="examples",
     method=False,

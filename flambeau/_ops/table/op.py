@@ -90,6 +90,9 @@ class Further:
     program: bool = False
     shown: str = ""  # what errors call it, where that is not its name
     several: bool = False  # whether PyTorch has several forms of it, and says so of wrong arguments
+    # Of composites: what arguments may be, by position, besides what the one schema says that they
+    # have, or what they refuse in words of their own.
+    takes: dict[int, tuple[type, ...]] = {}  # noqa: RUF012
     # What PyTorch calls the nodes of its form with a number for a parameter: these have no edge for
     # it, where those of its other numbers, which become tensors, have one that leads nowhere.
     number_nodes: dict[str, str] = {}  # noqa: RUF012

@@ -130,7 +130,7 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
             own = parameters[0].name
         if own in by_name:
             optional = argument.optional or by_name[own].default is None or own in MAY_BE_NONE
-            others = OF_SEVERAL_TYPES.get(own, ()) + TAKEN_ALSO.get((op.public, position), ())
+            others = OF_SEVERAL_TYPES.get(own, ()) + op.takes.get(position, ())
             default = by_name[own].default
             others += () if default in (None, Parameter.empty) else (type(default),)
             found.append(Checked(position, own, optional, others))
@@ -155,16 +155,6 @@ OF_SEVERAL_TYPES: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 """Parameters whose type depends on the form of the call, with what the schema of a composite, which
 shows one form, does not show. Where there are several forms, errors speak of all."""
-
-
-TAKEN_ALSO = {
-    ("isin", 0): (complex,), ("isin", 1): (complex,), ("searchsorted", 0): (complex,),
-    ("searchsorted", 1): (complex,), ("bucketize", 0): (bool, int, float, complex),
-    ("cond", 1): (str,), ("norm", 1): (str,), ("normal", 0): (float, int),
-    ("normal", 1): (float, int), ("std", 1): (bool,), ("var", 1): (bool,),
-    ("std_mean", 1): (bool,), ("var_mean", 1): (bool,),
-}  # fmt: skip
-"""Where composites take something else, too, or refuse it in words of their own."""
 
 
 def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any,
