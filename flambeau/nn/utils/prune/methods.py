@@ -116,6 +116,9 @@ class _Unstructured(_WithAmount):
 class RandomUnstructured(_Unstructured):
     """Prunes elements at random."""
 
+    def __init__(self, amount: float) -> None:  # Python's errors name the class that has it
+        super().__init__(amount)
+
     def _chosen(self, t: Tensor, count: int) -> Tensor:
         return ops.topk(ops.rand_like(t).view(-1), k=count).indices  # type: ignore[no-any-return]
 
@@ -129,6 +132,9 @@ class RandomUnstructured(_Unstructured):
 
 class L1Unstructured(_Unstructured):
     """Prunes the elements with the smallest absolute values."""
+
+    def __init__(self, amount: float) -> None:  # Python's errors name the class that has it
+        super().__init__(amount)
 
     def _chosen(self, t: Tensor, count: int) -> Tensor:
         return ops.topk(t.abs().view(-1), k=count, largest=False).indices  # type: ignore[no-any-return]
