@@ -131,7 +131,7 @@ class Fusion:
         return True
 
     def _learn(self, cache: InlineCache, *arrays: Any) -> None:
-        if all(a.__class__ is np.ndarray and a.size for a in arrays):
+        if all(a.__class__ is np.ndarray for a in arrays) and fit(arrays):
             self.describe(cache, arrays, False)
 
     def run(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Any:
@@ -163,6 +163,14 @@ class Fusion:
             made = loops.build(loop, features.vector_bits())
             found = self.kernels[key] = (launch.kernel(made.native, W=made.width), made)
         return found
+
+
+def fit(arrays: Sequence[np.ndarray]) -> bool:
+    """Whether arrays broadcast to a shape with elements; where not, the call itself says so."""
+    try:
+        return 0 not in np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        return False
 
 
 def describe(arrays: Sequence[np.ndarray], outs: Any) -> Any:

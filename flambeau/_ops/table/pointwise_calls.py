@@ -16,6 +16,7 @@ import numpy as np
 
 from flambeau._compiler.numpy_source import Position
 from flambeau._core.layout import contiguous_strides
+from flambeau._ops.launching.loop_plans import fit
 from flambeau._runtime import cpu
 from flambeau._runtime.inline_cache import Argument, InlineCache, Loop, Result
 from flambeau._tensor.tensor import Tensor, wrap
@@ -44,7 +45,7 @@ def learner(kernels: Any, large: Any, limit: int, inplace: bool, tensors: int,
         first = arrays[0]
         if not all(a.__class__ is ndarray and a.dtype is first.dtype for a in arrays):
             return
-        if not all(a.size for a in arrays) or (inplace and not first.flags.c_contiguous):
+        if not fit(arrays) or (inplace and not first.flags.c_contiguous):
             return
         if not all(map(_is_regular, arrays)):
             rounded = first.dtype.kind != "c" and kernels[first.dtype] in ROUNDED_ONCE
@@ -88,10 +89,7 @@ def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
     if found is None or not all(_leaves_type(o, arrays[0].dtype) for o in operands):
         return False
     code, state, dtype = found
-    try:
-        shape = np.broadcast_shapes(*[a.shape for a in arrays])
-    except ValueError:  # the call itself will say so
-        return False
+    shape = np.broadcast_shapes(*[a.shape for a in arrays])
     if inplace and (dtype is not arrays[0].dtype or arrays[0].shape != shape):
         return False
     count = math.prod(shape)
