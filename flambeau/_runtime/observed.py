@@ -61,8 +61,12 @@ def constant(array: np.ndarray) -> np.ndarray:
 def observed() -> Iterator[Seen]:
     """A region whose launches by this thread are noted."""
     number = threading.get_ident()
+    before = observers.get(number)
     observers[number] = seen = Seen()
     try:
         yield seen
     finally:
-        del observers[number]
+        if before is None:
+            del observers[number]
+        else:
+            observers[number] = before

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau._runtime import choice, warming
+from flambeau._runtime import choice, observed, warming
 from tests.random_seeds import generator
 
 pytest.importorskip("llvmlite")
@@ -266,6 +266,15 @@ def test_threads() -> None:
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def test_observers_stand_in_each_other() -> None:
+    with observed.observed() as outer:
+        with observed.observed() as inner:
+            torch.ones(64, 64).softmax(1)
+        torch.ones(64, 64).logsumexp(1)
+    assert not observed.observers
+    assert len(inner.launches) == len(outer.launches) == 1
 
 
 def test_what_is_learned_as_alike_is_over_at_once() -> None:
