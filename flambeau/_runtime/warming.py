@@ -18,7 +18,12 @@ from flambeau._runtime.observed import observers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 WATCHED = not {"bounds", "memory"}.isdisjoint(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
-CALLS = int(os.environ.get("FLAMBEAU_INLINE_AFTER", "200"))
+AFTER = os.environ.get("FLAMBEAU_INLINE_AFTER", "200")
+if not AFTER.isdecimal():
+    raise ValueError(
+        f"FLAMBEAU_INLINE_AFTER is {AFTER!r}; it can be a number of calls, or 0: never"
+    )
+CALLS = int(AFTER)
 """Calls of a function before it has a cache: a program that ends before has no use for it."""
 
 
@@ -27,7 +32,8 @@ def possible() -> bool:
     """Whether there are inline caches: kernels are wanted, nobody checks their accesses, and one
     thread of Python runs at a time."""
     has_lock: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
-    return choice.ENGINE != "numpy" and choice.available() and not WATCHED and has_lock
+    wanted = CALLS > 0 and choice.ENGINE != "numpy" and choice.available()
+    return wanted and not WATCHED and has_lock
 
 
 class Warming:
