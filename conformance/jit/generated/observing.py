@@ -57,6 +57,8 @@ def values_of(tensor: Any) -> np.ndarray:
     plain = tensor.detach()
     if plain.is_complex():
         plain = plain.resolve_conj()
+    if str(plain.dtype).endswith("bool") and plain.is_neg():  # PyTorch makes such, and reads none
+        return np.zeros(tuple(plain.shape), bool)
     plain = plain.resolve_neg()
     if str(plain.dtype).endswith(("bfloat16", "float16")):
         plain = plain.float()
