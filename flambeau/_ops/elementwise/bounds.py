@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
-from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.layout import contiguous_strides
-from flambeau._ops.elementwise.arithmetic import conj
-from flambeau._ops.launching import copies
 from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import get_inplace, ops
-from flambeau._ops.table.number_operands import scalar_tensor
 from flambeau._ops.table.op import (
-    BY_NAME,
     InAten,
     alias,
     composite,
     internal,
-    kernel,
     pointwise,
 )
-from flambeau._ops.table.outputs import FOUND, write_out
+from flambeau._ops.table.outputs import FOUND
 from flambeau._ops.table.pointwise import (
-    LIMIT,
-    broadcast_shape,
     common_dtype,
     number_of,
-    result_strides,
 )
-from flambeau._ops.table.scalars import check_fits, filling
+from flambeau._ops.table.scalars import check_fits
 from flambeau._ops.table.twins import twin
-from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, method, wrap
 from flambeau.autograd.history import check_inplace
 
@@ -460,248 +448,3 @@ def heaviside_(self: Tensor, values: Tensor) -> Tensor:
     binder.require_tensor("heaviside_", "values", 1, values)
     _check_heaviside(self, values)
     return get_inplace("_heaviside")(self, values)  # type: ignore[no-any-return]
-
-
-# ---- mixtures
-
-
-def _lerp(start: np.ndarray, end: np.ndarray, weight: np.ndarray) -> Any:
-    """From the nearer end, so that weights 0 and 1 are exact."""
-    span = end - start
-    near = np.abs(weight) < 0.5  # noqa: PLR2004
-    if near.ndim == 0:
-        return start + weight * span if near else end - span * (1 - weight)
-    return np.where(near, start + weight * span, end - span * (1 - weight))
-
-
-add_primitive("lerp", _lerp)
-_LERP = {
-    "self": lambda grad, weight: grad * (1 - _conj(weight)),
-    "end": lambda grad, weight: grad * _conj(weight),
-}
-
-
-def _conj(weight: Any) -> Any:
-    return conj(weight) if isinstance(weight, Tensor) else weight.conjugate()
-
-
-def _check_mixture(operands: list[Any]) -> None:
-    """Types are not promoted; a weight without dims may have another one."""
-    start = operands[0]._data.dtype
-    for name, other in zip(("end", "weight"), operands[1:3], strict=True):
-        if not isinstance(other, Tensor) or other._data.dtype == start:
-            continue
-        if name == "end" or other._data.ndim:
-            want, have = (tensor.dtype.c_name for tensor in (operands[0], other))
-            raise RuntimeError(f"expected dtype {want} for `{name}` but got dtype {have}")
-
-
-@pointwise("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-           order=1,
-           dtypes="float complex", numbers="none", promote="tensors", label="lerp_kernel_scalar",
-           check=_check_mixture, node="LerpBackward0", backward=_LERP)  # fmt: skip
-def lerp(self: Any, end: Any, weight: Any) -> Any:
-    """`input + weight * (end - input)`.
-
-    >>> import flambeau as torch
-    >>> torch.lerp(torch.tensor([0.0]), torch.tensor([10.0]), 0.25)
-    tensor([2.5000])
-    """
-    return E.lerp(self, end, weight)
-
-
-@pointwise("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-           regular=True, fused=True,
-           order=0,
-           dtypes="float complex", numbers="none", label="lerp_kernel_tensor",
-           check=_check_mixture, node="LerpBackward1", backward={
-    **_LERP,
-    "weight": lambda grad, self, end: grad * conj(end - self),
-})  # fmt: skip
-def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
-    """`input + weight * (end - input)`, with a weight for each element."""
-    return E.lerp(self, end, weight)
-
-
-@pointwise("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-           regular=True,
-           fused=True,
-           devices="first factor", complex_half=True, earlier=True, autocast="cuda=widest",
-           dtypes="int float complex", numbers="none", promote="tensors",
-           label="addcmul_cpu_out", backward={
-    "self": lambda grad: grad,
-    "tensor1": lambda grad, tensor2, value: grad * conj(tensor2 * value),
-    "tensor2": lambda grad, tensor1, value: grad * conj(tensor1 * value),
-})  # fmt: skip
-def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    """`input + value * tensor1 * tensor2`.
-
-    >>> import flambeau as torch
-    >>> torch.addcmul(torch.ones(1), torch.tensor([2.0]), torch.tensor([3.0]), value=0.5)
-    tensor([4.])
-    """
-    return self + value * tensor1 * tensor2
-
-
-_NO_INTEGERS = RuntimeError(
-    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
-    "perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be "
-    "implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
-    "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
-    "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all "
-    "dtypes."
-)
-
-
-def _check_quotient(operands: list[Any]) -> None:
-    """Torch refuses integers over integers whatever they are added to."""
-    if all(isinstance(v, Tensor) and v._data.dtype.kind in "biu" for v in operands[1:3]):
-        raise _NO_INTEGERS
-
-
-@pointwise("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-           fused=True,
-           earlier=True, autocast="cuda=widest",
-           dtypes="float complex", numbers="none", promote="tensors", label="addcdiv_cpu_out",
-           refusals={"int": _NO_INTEGERS, "bool": _NO_INTEGERS}, check=_check_quotient, backward={
-    "self": lambda grad: grad,
-    "tensor1": lambda grad, tensor2, value: grad * conj(value / tensor2),
-    "tensor2": lambda grad, tensor1, tensor2, value: -grad * conj(
-        value * tensor1 / (tensor2 * tensor2)),
-})  # fmt: skip
-def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    """`input + value * tensor1 / tensor2`.
-
-    >>> import flambeau as torch
-    >>> torch.addcdiv(torch.ones(1), torch.tensor([6.0]), torch.tensor([3.0]), value=0.5)
-    tensor([2.])
-    """
-    return self + value * tensor1 / tensor2
-
-
-# ---- where
-
-
-@kernel("_where(Tensor condition, Tensor self, Tensor other) -> Tensor", devices="numbers",
-        batch="elements", node="WhereBackward0", inline="alike",
-        aten=lambda *values: InAten("where", values),
-        method=False, backward={
-    "self": lambda grad, condition: kept(grad, condition),
-    "other": lambda grad, condition: ops._where(
-        condition, wrap(np.zeros((), grad._data.dtype)), grad),
-})  # fmt: skip
-def where_kernel(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Elements of one or the other, of one type."""
-    if choice.Learning.thread or max(condition.size, x.size, y.size) >= LIMIT:
-        shape = broadcast_shape([condition.shape, x.shape, y.shape])
-        strides = result_strides([condition, x, y], shape) if len(shape) > 1 else None
-        wanted = contiguous_strides(shape) if strides is None else strides
-        placed = cpu.empty_strided(shape, wanted, x.dtype)
-        if copies.choose(placed, condition, x, y):
-            return placed
-    plain = condition.flags.c_contiguous and x.flags.c_contiguous and y.flags.c_contiguous
-    if plain and condition.shape == x.shape == y.shape:
-        return np.where(condition, x, y)
-    try:
-        data = np.where(condition, x, y)
-    except ValueError:
-        broadcast_shape([condition.shape, x.shape, y.shape])
-        raise
-    if data.ndim < 2:  # noqa: PLR2004
-        return data
-    strides = result_strides([condition, x, y], data.shape)
-    if strides is None:
-        return data
-    placed = cpu.empty_strided(data.shape, strides, data.dtype)
-    placed[...] = data
-    return placed
-
-
-def _condition(condition: Any) -> Any:
-    if condition._data.dtype.kind == "b":
-        return condition
-    if condition.dtype is not dt.uint8:
-        raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor "
-                           f"with dtype {condition.dtype.scalar_name}")  # fmt: skip
-    warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will "
-                  "be removed in a future version of PyTorch. Use a boolean condition instead.",
-                  UserWarning, stacklevel=3)  # fmt: skip
-    return wrap(condition._data.astype(bool))
-
-
-def _of_type(value: Any, element: dt.dtype) -> Any:
-    if not isinstance(value, Tensor):
-        return wrap(filling(value, element.numpy_dtype))
-    return value if value.dtype is element else value.to(element)  # type: ignore[attr-defined]
-
-
-def _number_beside(value: Any, other: Any) -> Any:
-    """A number that leaves the type of the tensor beside it alone as a 0-dim tensor."""
-    if other.__class__ is not Tensor or value.__class__ not in (float, int):
-        return value
-    numpy_dtype = other._data.dtype
-    number = scalar_tensor(value, numpy_dtype)
-    if number is not None and not (numpy_dtype.kind in "fV" and numpy_dtype.itemsize < 4):
-        check_fits(value, numpy_dtype)
-    return value if number is None else number
-
-
-def _where_operand(value: Any, name: str, position: int) -> Any:
-    if isinstance(value, Tensor):
-        return value
-    number = number_of(value)
-    if number is None:
-        raise binder.no_tensor("where", name, position, value)
-    return number
-
-
-@composite("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", regular=True,
-           fused=True, bare=True,
-           method=False,
-           elementwise=True)  # fmt: skip
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """Elements of `input` where the condition holds, else of `other`; numbers are allowed.
-
-    The three shapes broadcast, and two types meet as in a sum. With the condition alone: the
-    indices where it holds, a tensor for each dim.
-
-    >>> import flambeau as torch
-    >>> x = torch.tensor([[1.0, -2.0], [-3.0, 4.0]])
-    >>> torch.where(x > 0, x, 0.0)
-    tensor([[1., 0.],
-            [0., 4.]])
-    >>> torch.where(x > 0)
-    (tensor([0, 1]), tensor([0, 1]))
-    """
-    if input is None and other is None:
-        return ops.nonzero(condition, as_tuple=True)
-    if not isinstance(condition, Tensor):
-        raise binder.no_fit(BY_NAME["where"][0], 0, (condition, input, other), several=True)
-    condition = _condition(condition)
-    input, other = _number_beside(input, other), _number_beside(other, input)
-    if input.__class__ is other.__class__ is Tensor and input._data.dtype == other._data.dtype:
-        result = ops._where(condition, input, other)
-        return result if out is None else write_out(where, out, result, (condition, input, other))
-    input, other = _where_operand(input, "input", 2), _where_operand(other, "other", 3)
-    element = common_dtype([input, other])
-    result = ops._where(condition, _of_type(input, element), _of_type(other, element))
-    return result if out is None else write_out(where, out, result, (condition, input, other))
-
-
-@method
-def where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
-    """Elements of this tensor where the condition holds, else of `other`, a tensor or a number.
-
-    The three shapes broadcast.
-
-    >>> import flambeau as torch
-    >>> x = torch.tensor([-1.0, 2.0])
-    >>> x.where(x > 0, 0.0)
-    tensor([0., 2.])
-    """
-    return where.body(condition, self, other)
-
-
-where_method.__name__ = "where"
-del Tensor.where_method  # type: ignore[attr-defined]
-Tensor.where = where_method  # type: ignore[attr-defined]

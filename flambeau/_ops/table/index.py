@@ -75,8 +75,8 @@ true_divide
 """,
     "elementwise.bounds": """
 _beside _clamp_both _clamp_both_tensors _clamp_high _clamp_high_tensor _clamp_low
-_clamp_low_tensor _heaviside _stepped _where addcdiv addcmul clamp clamp_max clamp_min clip fmax
-fmin heaviside lerp maximum minimum where
+_clamp_low_tensor _heaviside _stepped clamp clamp_max clamp_min clip fmax fmin heaviside maximum
+minimum
 """,
     "elementwise.comparison": """
 bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor eq gcd ge
@@ -87,6 +87,7 @@ ne not_equal
 _complex _conj _conj_physical _imag _neg_view _polar _real _view_as_real angle complex conj
 conj_physical imag polar real resolve_conj resolve_neg view_as_complex view_as_real
 """,
+    "elementwise.mixtures": "addcdiv addcmul lerp",
     "elementwise.rounding": """
 abs absolute ceil copysign fix floor frac frexp isfinite isinf isnan isneginf isposinf isreal
 nan_to_num nextafter round sgn sign signbit special.round trunc
@@ -99,6 +100,7 @@ logaddexp2 logit pow rsqrt sigmoid special.xlog1py sqrt xlogy
 _tanh_slope acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2
 atanh cos cosh deg2rad hypot rad2deg sin sinc sinh tan tanh
 """,
+    "elementwise.where": "_where where",
     "factories.constructors": "as_tensor asarray frombuffer new_tensor scalar_tensor",
     "factories.filled": "empty full ones zeros",
     "factories.like": """
@@ -397,8 +399,8 @@ reciprocal reciprocal_ remainder remainder_ square square_ sub sub_ subtract sub
 true_divide_
 """,
     "elementwise.bounds": """
-addcdiv addcdiv_ addcmul addcmul_ clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip
-clip_ fmax fmin heaviside heaviside_ lerp lerp_ maximum minimum where
+clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ fmax fmin heaviside heaviside_
+maximum minimum
 """,
     "elementwise.comparison": """
 bitwise_and bitwise_and_ bitwise_left_shift bitwise_left_shift_ bitwise_not bitwise_not_
@@ -411,6 +413,7 @@ logical_xor logical_xor_ lt lt_ ne ne_ not_equal not_equal_
 _conj_physical _conj_physical_ _neg_view angle conj conj_physical conj_physical_ imag real
 resolve_conj resolve_neg
 """,
+    "elementwise.mixtures": "addcdiv addcdiv_ addcmul addcmul_ lerp lerp_",
     "elementwise.rounding": """
 abs abs_ absolute absolute_ ceil ceil_ copysign copysign_ fix fix_ floor floor_ frac frac_ frexp
 isfinite isinf isnan isneginf isposinf isreal nan_to_num nan_to_num_ nextafter nextafter_ round
@@ -427,6 +430,7 @@ arctan2 arctan2_ arctan_ arctanh arctanh_ asin asin_ asinh asinh_ atan atan2 ata
 atanh_ cos cos_ cosh cosh_ deg2rad deg2rad_ hypot hypot_ rad2deg rad2deg_ sin sin_ sinc sinc_ sinh
 sinh_ tan tan_ tanh tanh_
 """,
+    "elementwise.where": "where",
     "factories.constructors": "new_tensor",
     "factories.like": "new_empty new_full new_ones new_zeros",
     "factories.strided": "new_empty_strided",
