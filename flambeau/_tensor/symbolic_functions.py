@@ -5,6 +5,7 @@ sympy is imported with this module, and this module with the first `ShapeEnv`: n
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -16,6 +17,8 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "symbolic sizes need sympy: python -m pip install 'flambeau[symbolic]'", name="sympy"
     ) from error
+
+from flambeau._tensor import symbols
 
 INFINITY = math.inf
 Bounds = tuple[Any, Any]
@@ -102,31 +105,29 @@ class Where(sympy.Function):  # type: ignore[misc]
     is_real = True
 
 
-def _sum(*parts: Any) -> Any:
-    return sum(parts)
+def _folded(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    return lambda *parts: functools.reduce(function, parts)
 
 
-def _product(*parts: Any) -> Any:
-    return math.prod(parts)
-
-
-COMPUTE: dict[Any, Callable[..., Any]] = {
-    sympy.Add: _sum, sympy.Mul: _product, sympy.Pow: operator.pow, sympy.Mod: operator.mod,
-    FloorDiv: operator.floordiv, IntTrueDiv: operator.truediv, FloatTrueDiv: operator.truediv,
-    ToFloat: float, FloatPow: operator.pow, OpaqueUnaryFn_sqrt: math.sqrt, TruncToInt: int,
-    sympy.Max: max, sympy.Min: min, sympy.Eq: operator.eq, sympy.Ne: operator.ne,
-    sympy.Lt: operator.lt, sympy.Le: operator.le, sympy.Gt: operator.gt, sympy.Ge: operator.ge,
-    sympy.Not: operator.not_, sympy.And: lambda *parts: all(parts),
-    sympy.Or: lambda *parts: any(parts), Where: lambda b, t, f: t if b else f,
+OPERATIONS: dict[Any, Callable[..., Any]] = {
+    sympy.Add: _folded(operator.add), sympy.Mul: _folded(operator.mul), sympy.Pow: operator.pow,
+    sympy.Mod: operator.mod, FloorDiv: operator.floordiv, IntTrueDiv: operator.truediv,
+    FloatTrueDiv: operator.truediv, FloatPow: operator.pow, ToFloat: symbols.sym_float,
+    TruncToInt: symbols.sym_int, OpaqueUnaryFn_sqrt: symbols.sym_sqrt, Where: symbols.sym_ite,
+    sympy.Max: _folded(symbols.sym_max), sympy.Min: _folded(symbols.sym_min),
+    sympy.Eq: operator.eq, sympy.Ne: operator.ne, sympy.Lt: operator.lt, sympy.Le: operator.le,
+    sympy.Gt: operator.gt, sympy.Ge: operator.ge, sympy.Not: symbols.sym_not,
+    sympy.And: _folded(operator.and_), sympy.Or: _folded(operator.or_),
 }  # fmt: skip
-"""What each kind of expression computes of numbers."""
+"""The operation that each kind of expression is, of numbers and of symbols."""
 
 
 def evaluate(expr: Any, values: Mapping[Any, Any]) -> Any:
-    """The number that an expression is for numbers in the place of its symbols.
+    """What an expression is for the values of its symbols: numbers, or symbolic numbers, which the
+    operations meet one after another, as a program would write them.
 
     Raises:
-        KeyError: a symbol has no number.
+        KeyError: a symbol has no value.
     """
     if expr.is_Symbol:
         return values[expr]
@@ -134,9 +135,9 @@ def evaluate(expr: Any, values: Mapping[Any, Any]) -> Any:
         return int(expr)
     if expr is sympy.true or expr is sympy.false:
         return expr is sympy.true
-    if expr.is_Number:
+    if expr.is_number and not expr.is_Relational:
         return float(expr)
-    return COMPUTE[expr.func](*[evaluate(part, values) for part in expr.args])
+    return OPERATIONS[expr.func](*[evaluate(part, values) for part in expr.args])
 
 
 def bounds(expr: Any, ranges: Mapping[Any, Bounds]) -> Bounds:

@@ -78,8 +78,8 @@ class SymbolNodes:
 
     def _computed(self, env: Any, expr: Any, pytype: type) -> Any:
         """Nodes for an expression whose history is not known, from the symbols on."""
+        from flambeau._tensor.symbolic_functions import evaluate
         from flambeau._tensor.symbolic_numbers import made
-        from flambeau._tensor.symbolic_rebuild import rebuilt
 
         symbols = {symbol: made(env, symbol, int) for symbol in expr.free_symbols}
-        return self.node_of(rebuilt(expr, symbols))
+        return self.node_of(evaluate(expr, symbols))
