@@ -16,8 +16,8 @@ from flambeau._core import dtype as dt
 from flambeau._core.device import refuse_pinned
 from flambeau._core.doc_text import with_example
 from flambeau._ops.factories import making as factories
+from flambeau._ops.table.call_text import repeated
 from flambeau._ops.table.dims import wrap_dim
-from flambeau._ops.table.dispatch import repeated
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import write_out

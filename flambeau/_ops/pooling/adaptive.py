@@ -24,7 +24,7 @@ from flambeau._ops.pooling import (
 from flambeau._ops.pooling.windows import precision
 from flambeau._ops.reductions.sums import refuse
 from flambeau._ops.table.binder import without_public_attribute
-from flambeau._ops.table.dispatch import repeated
+from flambeau._ops.table.call_text import repeated
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Folded, alias, composite, internal, kernel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flambeau._ops.table import binder, earlier_forms
 from flambeau._ops.table import pointwise as kind
-from flambeau._ops.table.dispatch import result_lines
+from flambeau._ops.table.call_text import result_lines
 from flambeau._ops.table.op import Op
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._ops.table import binder, dispatch, earlier_forms, outputs, pointwise
+from flambeau._ops.table import binder, call_text, dispatch, earlier_forms, outputs, pointwise
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import Plan
 from flambeau._runtime import choice, cpu
@@ -29,11 +29,11 @@ def make_kernel_inplace(op: Op) -> Callable[..., Any]:
         "inplace": KernelInplace(op),
         "otherwise": partial(dispatch.otherwise, called=f"{op.public}_"),
     }
-    parameters = dispatch.public_parameters(op)
+    parameters = call_text.public_parameters(op)
     listed = ", ".join(names)
     lines = [
         f"def {name}({parameters}):",
-        *dispatch.numpy_name_lines(op),
+        *call_text.numpy_name_lines(op),
         *earlier_forms.lines(op, inplace=True),
         "    try:",
         *(_quick_lines(op, names) if op.write else ()),
@@ -50,7 +50,7 @@ def _quick_lines(op: Op, names: list[str]) -> list[str]:
     """Write at once where there is nothing to record and nothing that forbids it: the tensor owns
     its memory, and no tensor has a history. It takes half the time of the general way."""
     first, listed = names[0], ", ".join(names)
-    flags = [dispatch._flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
+    flags = [call_text.flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
     checks = []
     if op.name not in REPEATABLE:
         checks += [f"            if not {first}._data.flags.c_contiguous:",
@@ -233,7 +233,7 @@ def positional(op: Op) -> Callable[..., Any]:
 def write_function(op: Op) -> Callable[..., None]:
     """A function of tensors that lets a writer change the memory of the first."""
     names = ", ".join(binder.python_name(op, a) for a in op.schema.arguments)
-    arguments = ", ".join(dispatch.argument_text(op, a) for a in op.schema.arguments)
+    arguments = ", ".join(call_text.argument_text(op, a) for a in op.schema.arguments)
     text = (
         f"def write({names}):\n"
         "    token = enter_quiet(QUIET)\n"
