@@ -18,11 +18,12 @@ look at numbers have no entries.
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache as cache_once
 from functools import partial
 from typing import Any, NamedTuple
-from weakref import proxy
+from weakref import WeakSet, proxy
 
 import numpy as np
 
@@ -32,6 +33,8 @@ from flambeau._runtime.cpu import NEW_FROM_DESCRIPTION, numpy_function
 from flambeau._runtime.trampoline import builtin, method
 
 ndarray = np.ndarray
+MOST = 1 << 15
+"""Elements of a call that is described: meanwhile no other thread of Python goes on."""
 
 
 @cache_once
@@ -75,8 +78,9 @@ class Loop(NamedTuple):
 class InlineCache:
     """Some calls of one function, each described once."""
 
-    caches: list[InlineCache] = []  # noqa: RUF012
-    refused: list[str] = []  # noqa: RUF012
+    caches: WeakSet[InlineCache] = WeakSet()
+    """Those that a function holds."""
+    refused: deque[str] = deque(maxlen=100)
     """Calls that were described wrongly, which are not kept; see `confirm`."""
 
     def __init__(self, learn: Callable[..., None]) -> None:
@@ -87,7 +91,7 @@ class InlineCache:
         table[layout.LEARN], table[layout.NONE] = id(self.learn), id(None)
         table[layout.ARRAYS] = id(ndarray)
         table[layout.CREATE] = numpy_function(NEW_FROM_DESCRIPTION)
-        self.caches.append(self)
+        self.caches.add(self)
 
     def function(self) -> Callable[..., Any] | None:
         """The builtin function that looks into the cache; None where there is none."""
@@ -99,8 +103,8 @@ class InlineCache:
         return self.call  # type: ignore[no-any-return]
 
     def keep(self, arguments: Sequence[Any], results: Sequence[Any], slots: Sequence[Any],
-             code: int, loop: Loop | None = None, returned: int = 0, flag: int = 0, given: int = 64,
-             alive: Any = None) -> None:  # fmt: skip
+             code: int, loop: Loop | None = None, returned: int = 0, flag: int = 0,
+             given: int | None = None, alive: Any = None) -> None:  # fmt: skip
         """Describe a call.
 
         Args:
@@ -118,10 +122,11 @@ class InlineCache:
         """
         if len(slots) > layout.MOST_SLOTS or len(results) > layout.MOST_RESULTS:
             return
+        described = len(arguments) if given is None else given
         written = [result for result in results if isinstance(result, int)]
         entry = [len(arguments)]
         for k, value in enumerate(arguments):
-            if value.__class__ is ndarray and k < given:
+            if value.__class__ is ndarray and k < described:
                 kind = layout.WRITTEN if k in written else layout.READ
                 entry += [kind, id(value.dtype), value.ndim, *value.shape, *value.strides]
             else:
@@ -141,7 +146,8 @@ class InlineCache:
         if loop is not None:
             entry += [*loop.steps, *loop.outer_steps]
         words = np.array(entry, np.int64)
-        objects = [v for k, v in enumerate(arguments) if v.__class__ is not ndarray or k >= given]
+        objects = [v for k, v in enumerate(arguments)
+                   if v.__class__ is not ndarray or k >= described]  # fmt: skip
         types = [value.dtype for value in arguments if value.__class__ is ndarray]
         place, self.next = self.next, (self.next + 1) % layout.PLACES
         self.table[place] = words.ctypes.data

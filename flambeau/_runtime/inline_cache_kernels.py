@@ -110,6 +110,7 @@ def returned_of(table, known, made):
     """What a call returns of the results: one, a tuple, or None where the kernel refused. The
     others are given up."""
     count = known[RETURNED]
+    total = known[RESULTS]  # read before a tuple is made: what is collected then may call, too
     result = made[0]
     if known[FLAG] != 0:
         if at(at(made[known[FLAG] - 1])[DATA])[0] != 0:
@@ -121,7 +122,7 @@ def returned_of(table, known, made):
         if result != 0:
             for k in range(count):
                 external("PyTuple_SetItem", i32, result, k, made[k])
-    for k in range(count, known[RESULTS]):
+    for k in range(count, total):
         external("Py_DecRef", None, made[k])
     return result
 

@@ -16,12 +16,9 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.layout import memory_format
 from flambeau._runtime import choice, cpu, observed
-from flambeau._runtime.inline_cache import Argument, InlineCache, Result
+from flambeau._runtime.inline_cache import MOST, Argument, InlineCache, Result
 
 ndarray = np.ndarray
-MOST = 1 << 15
-"""Elements of all arrays of an observed call: with more a launch is worth several tasks, and other
-threads of Python go on meanwhile."""
 IMMUTABLE = (int, float, bool, NoneType, str, dt.dtype, memory_format)
 
 
@@ -70,9 +67,7 @@ def _keep_launch(cache: InlineCache, arguments: tuple[Any, ...], results: tuple[
         return
     arrays = [(k, a) for k, a in enumerate(arguments) if a.__class__ is ndarray]
     places = [(a, Result, k) for k, a in enumerate(made)] + [(a, Argument, k) for k, a in arrays]
-    if not _are_apart(
-        [array for array, _, _ in places]
-    ):  # which one a kernel is given is not known
+    if not _are_apart([array for array, _, _ in places]):  # which of two a kernel gets is not known
         return
     slots = [
         _slot(letter, word, places) for letter, word in zip(kernel.letters, given, strict=True)

@@ -110,14 +110,14 @@ class Fusion:
         return plan  # type: ignore[return-value]
 
     def describe(self, cache: InlineCache, arrays: Sequence[np.ndarray], inplace: bool,
-                 tensors: int = 64) -> bool:  # fmt: skip
+                 tensors: int | None = None) -> bool:  # fmt: skip
         """Let an inline cache know a call, if it is one task; whether it is.
 
         Args:
             inplace: written to arrays[0].
             tensors: from this position on, arrays are numbers, which nobody writes to.
         """
-        if any(k < tensors for k in self.fixed):  # the kernel depends on a number
+        if any(tensors is None or k < tensors for k in self.fixed):  # it depends on a number
             return False
         plan = self.plan(arrays, (arrays[0],) if inplace else None)
         if plan is None or plan.words is None or len(plan.dtypes) > 1:
@@ -125,7 +125,7 @@ class Fusion:
         read = range(len(arrays)) if plan.pointers is None else plan.pointers
         slots = [*map(Argument, read), Argument(0) if inplace else Result(0)]
         result = 0 if inplace else (plan.dtypes[0], plan.shape)
-        given = tensors if self.fixed else 64
+        given = tensors if self.fixed else None
         cache.keep(arrays, [result], [*slots, *plan.words], plan.kernel.address, given=given,
                    alive=plan)  # fmt: skip
         return True

@@ -17,17 +17,14 @@ import numpy as np
 from flambeau._compiler.numpy_source import Position
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops.launching.loop_plans import fit
+from flambeau._ops.table.elementwise_text import irregular
 from flambeau._runtime import cpu
-from flambeau._runtime.inline_cache import Argument, InlineCache, Loop, Result
+from flambeau._runtime.inline_cache import MOST, Argument, InlineCache, Loop, Result
 from flambeau._tensor.tensor import Tensor, wrap
 
 ndarray = np.ndarray
 FUNCTIONS, DATA, TYPES = (object.__basicsize__ + offset for offset in (16, 24, 48))
 """Where fields of NumPy's struct of a ufunc stand (a part of its ABI)."""
-
-
-MOST = 1 << 15
-"""Elements of a call of a ufunc's loop, meanwhile no other thread of Python goes on."""
 
 
 def learner(kernels: Any, large: Any, limit: int, inplace: bool, tensors: int,
@@ -47,7 +44,7 @@ def learner(kernels: Any, large: Any, limit: int, inplace: bool, tensors: int,
             return
         if not fit(arrays) or (inplace and not first.flags.c_contiguous):
             return
-        if not all(map(_is_regular, arrays)):
+        if any(map(_is_irregular, arrays)):
             rounded = first.dtype.kind != "c" and kernels[first.dtype] in ROUNDED_ONCE
             if rounded and not inplace:
                 found = general(*[wrap(a) for a in arrays])._data
@@ -75,11 +72,7 @@ def learner(kernels: Any, large: Any, limit: int, inplace: bool, tensors: int,
     return learn
 
 
-def _is_regular(array: np.ndarray) -> bool:
-    """Whether the short way takes an array: it lies in rows, that of dims of size 1 included."""
-    return array.ndim < 2 or (
-        array.flags.c_contiguous and not (array.base is not None and 1 in array.shape)
-    )
+_is_irregular = eval(f"lambda array: {irregular('array')}")  # the test of the short way's text
 
 
 def _keep_ufunc(cache: InlineCache, ufunc: np.ufunc, arrays: tuple[Any, ...],
