@@ -38,7 +38,8 @@ def possible() -> bool:
 
 class Warming:
     """What stands under a name of generated text until its function has been called some times:
-    then the cache's builtin function takes its place. It finds nothing.
+    then the cache's builtin function takes its place, where caches are `possible`. It finds
+    nothing.
 
     Args:
         scopes: the globals of the function, and of its twins under other names.
@@ -55,11 +56,16 @@ class Warming:
     def __call__(self, *arguments: Any) -> None:
         self.left -= 1
         if self.left == 0:
-            from flambeau._runtime.inline_cache import InlineCache
-
-            found = InlineCache(self.learner()).function() or nothing
+            found = self._made() or nothing
             for scope in self.scopes:
                 scope[self.name] = found
+
+    def _made(self) -> Callable[..., Any] | None:
+        if not possible():
+            return None
+        from flambeau._runtime.inline_cache import InlineCache
+
+        return InlineCache(self.learner()).function()
 
 
 def nothing(*arguments: Any) -> None:
