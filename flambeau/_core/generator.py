@@ -289,7 +289,7 @@ class Generator:
         return pairs[start >> 1 : stop >> 1].copy()
 
     def units(self, count: int) -> np.ndarray:
-        """The next ``count`` numbers of [0, 1), float32 of 24 bits; a fresh array."""
+        """The next ``count`` numbers of [0, 1), float32 of 24 bits; often a view: read only."""
         start = self._next
         stop = start + count
         # torch.rand(3) is one slice of a block that was scaled as a whole
@@ -298,7 +298,7 @@ class Generator:
         if self._units is None:
             self._units = _scale_24(self._block)
         self._next = stop
-        return self._units[start:stop].copy()
+        return self._units[start:stop]
 
     def units64(self, count: int) -> np.ndarray:
         """The next ``count`` numbers of [0, 1), float64 of 53 bits; a fresh array."""

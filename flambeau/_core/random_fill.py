@@ -8,7 +8,6 @@ vectorised build are fused there; ``_affine`` says so here.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -123,9 +122,9 @@ def require_bounds(value: float, name: str, low: float, high: float, dtype: np.d
 # -- uniform and normal -------------------------------------------------------------------------
 
 
-_UNIT_DRAWS = {
-    np.dtype(np.float32): operator.attrgetter("units"),
-    np.dtype(np.float64): operator.attrgetter("units64"),
+_UNIT_DRAWS: dict[np.dtype, Callable[[Generator, int], np.ndarray]] = {
+    np.dtype(np.float32): lambda generator, count: generator.units(count),
+    np.dtype(np.float64): lambda generator, count: generator.units64(count),
 }
 
 
@@ -137,13 +136,13 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: Generator) -> 
     if out.dtype in COMPLEX_PARTS:
         uniform_(as_real(out), low, high, generator)
         return out
-    plain = low == 0 and high == 1 and out.dtype in _UNIT_DRAWS
-    fast = Compiled.kernels(out, "random units" if plain else "random")
-    if plain and fast is None:
-        if out.ndim == 1 and out.size <= CHUNK and out.flags.c_contiguous:
-            out[...] = _UNIT_DRAWS[out.dtype](generator)(out.size)
+    units = _UNIT_DRAWS.get(out.dtype) if low == 0 and high == 1 else None
+    fast = Compiled.kernels(out, "random" if units is None else "random units")
+    if units is not None and fast is None:
+        if out.ndim == 1 and out.size <= CHUNK:
+            out[...] = units(generator, out.size)
             return out
-        return fill(out, _UNIT_DRAWS[out.dtype](generator))
+        return fill(out, partial(units, generator))
     check_uniform(out.dtype, low, high)
     wide = out.dtype == np.float64
     compute = np.float64 if wide else np.float32

@@ -78,7 +78,8 @@ def random_from_to_(
     """
     if high is None and low == INT64_MIN:
         return _random_64_bits(out, generator)
-    low, last = checked_bounds(out.dtype, low, high)
+    bounds = _check_bounds if out.dtype in DIGITS else _known_bounds
+    low, last = bounds(out.dtype, low, high)
     if out.size == 0:
         return out
     extent = last - low + 1

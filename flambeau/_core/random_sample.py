@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -43,8 +44,7 @@ def randperm(size: int, dtype: np.dtype, generator: Generator) -> np.ndarray:
 
     Errors: RuntimeError for a negative size or one that the dtype cannot count to.
     """
-    check_permutation(size, dtype)
-    require_kernel(dtype, _PERMUTATION_TYPES, "randperm")
+    _require_permutation(size, dtype)
     shuffle = _shuffled if size < _LARGE_PERMUTATION else _shuffled_inside_out
     order = shuffle(size, generator)
     if dtype == order.dtype:
@@ -59,6 +59,12 @@ def check_permutation(size: int, dtype: np.dtype) -> None:
     if size < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {size}: [{size}]")
     _check_countable(size, dtype)
+
+
+@lru_cache(64)
+def _require_permutation(size: int, dtype: np.dtype) -> None:
+    check_permutation(size, dtype)
+    require_kernel(dtype, _PERMUTATION_TYPES, "randperm")
 
 
 def _check_countable(size: int, dtype: np.dtype) -> None:

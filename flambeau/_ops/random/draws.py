@@ -242,10 +242,6 @@ def _target(name: str, size: Any, out: Any, dtype: Any, layout: Any, device: Any
     return data
 
 
-def _finished(data: np.ndarray, out: Any, requires_grad: bool) -> Tensor:
-    return finish(data, requires_grad) if out is None else filled(out, requires_grad)
-
-
 @composite(f"rand(int[] size, {_OPTIONS}) -> Tensor", batch="draws", method=False)
 def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
          layout: Any = None, device: Any = None, pin_memory: bool = False,
@@ -263,7 +259,7 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, 
     data = _target("rand", sizes if size is None else (size,), out, dtype, layout, device)
     stream = stream_of(generator, filled=out)
     stream.numbers.uniform_(data, 0.0, 1.0, stream)
-    return _finished(data, out, requires_grad)
+    return finish(data, requires_grad) if out is None else filled(out, requires_grad)
 
 
 @composite(f"randn(int[] size, {_OPTIONS}) -> Tensor", batch="draws", method=False)
@@ -283,7 +279,7 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
     data = _target("randn", sizes if size is None else (size,), out, dtype, layout, device)
     stream = stream_of(generator, filled=out)
     stream.numbers.normal_(data, 0.0, 1.0, stream)
-    return _finished(data, out, requires_grad)
+    return finish(data, requires_grad) if out is None else filled(out, requires_grad)
 
 
 @composite(
@@ -310,19 +306,17 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
         refuse_pinned("randint", pin_memory)
     if args and isinstance(args[-1], (tuple, list)):
         size, args = args[-1], args[:-1]
-    bounds = [int(a) for a in args]
+    bounds = args if low is None else (low, *args)
     if high is not None:
-        bounds.append(int(high))
-    if low is not None:
-        bounds.insert(0, int(low))
+        bounds = (*bounds, high)
     if size is None or not 1 <= len(bounds) <= 2:
         raise TypeError("randint() received an invalid combination of arguments")
-    first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
+    first, last = (0, int(bounds[0])) if len(bounds) == 1 else (int(bounds[0]), int(bounds[1]))
     wanted = dt.int64 if dtype is None and out is None else dtype
     data = _target("randint", (size,), out, wanted, layout, device)
     stream = stream_of(generator, filled=out)
     stream.numbers.random_from_to_(data, first, last, stream)
-    return _finished(data, out, requires_grad)
+    return finish(data, requires_grad) if out is None else filled(out, requires_grad)
 
 
 @composite(f"randperm(int n, {_OPTIONS}) -> Tensor", bare=True, batch="draws", method=False)
@@ -446,7 +440,7 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
     data = _target("normal", (size,), out, dtype, layout, device or CPU)
     stream = stream_of(generator, filled=out)
     stream.numbers.normal_(data, float(mean), float(std), stream)
-    return _finished(data, out, requires_grad)
+    return finish(data, requires_grad) if out is None else filled(out, requires_grad)
 
 
 @composite(

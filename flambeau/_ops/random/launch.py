@@ -146,16 +146,16 @@ def bernoulli_each(out: np.ndarray, chances: np.ndarray, generator: Generator) -
 
 def integers(out: np.ndarray, extent: int, low: int, double: bool, generator: Generator) -> None:
     """low + (a word of 32 or of 64 bits) % extent; extent is at most 2**64."""
-    flat = out.reshape(-1)
     run = _kernel("integers64" if double else "integers32", out.dtype)
-    divisor, *magic = _divisor(extent, double)
-    count = flat.size * (1 + double)
+    divisor = _divisor(extent, double)
+    count = out.size * (1 + double)
     if count <= BLOCK:  # what a few numbers cost is the way to here
-        run.once(generator.words(count), flat, flat.size, divisor, *magic, low)
+        run.once(generator.words(count), out, out.size, *divisor, low)
         return
+    flat = out.reshape(-1)
     for place, words in _drawn(flat.size, 1 + double, generator):
         part = flat[place]
-        run.parallel(_tasks(part.size), words, part, part.size, divisor, *magic, low)
+        run.parallel(_tasks(part.size), words, part, part.size, *divisor, low)
 
 
 @lru_cache(256)
@@ -173,10 +173,11 @@ def _signed(value: int) -> int:
 
 def shuffle(order: np.ndarray, generator: Generator) -> None:
     """A permutation of range(n) into int64 memory of shape (n,)."""
+    run = _kernel("shuffle_places", order.dtype)
     count = order.size - 1
-    if count <= BLOCK:
-        words = generator.words(count)
-    else:
-        words = np.empty(count, UINT32)
-        fill_words(words, generator)
-    _kernel("shuffle_places", order.dtype)(words, order, order.size)
+    if count <= BLOCK:  # what a few numbers cost is the way to here
+        run.once(generator.words(count), order, count + 1)
+        return
+    words = np.empty(count, UINT32)
+    fill_words(words, generator)
+    run(words, order, count + 1)
