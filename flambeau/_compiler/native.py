@@ -17,11 +17,12 @@ import ast
 import hashlib
 import inspect
 import linecache
+import re
 import textwrap
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -30,6 +31,9 @@ from flambeau._compiler.emitter import CompileError
 from flambeau._compiler.types import Pointer, Scalar, Vector
 
 NOTHING: Any = object()
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
+HEAD = re.compile(r"def .*?\):$", re.DOTALL | re.MULTILINE)
+"""A function's text up to its body."""
 COMPILER = __name__.rpartition(".")[0] + "."
 
 
@@ -54,10 +58,10 @@ class Native:
         self.vectorize = vectorize  # whether LLVM may turn its plain loops into vectors
         self.name = function.__name__
         self._source = source
+        self._generated = bool(source)
         self.parts = ""  # generated functions that it is made of, for those who watch
         self.first_line = 1 if source else function.__code__.co_firstlineno
         self.scope = {**vars(language), **function.__globals__, **_closure(function)}
-        self.parameters = list(self._parameters(function))
         self._tree: ast.FunctionDef | None = None
         self._assigned: set[str] = set()
         self._digest = ""
@@ -69,16 +73,19 @@ class Native:
     def __call__(self, *arguments: Any) -> Any:
         raise TypeError(f"{self.name} is a kernel; compile it first (flambeau._runtime.launch)")
 
-    @staticmethod
-    def _parameters(function: Any) -> Any:
-        for name, parameter in inspect.signature(function).parameters.items():
+    @cached_property
+    def parameters(self) -> list[Parameter]:
+        """In order; read when first needed, as most kernels that are imported are not compiled."""
+        found = []
+        for name, parameter in inspect.signature(self.function).parameters.items():
             annotation = parameter.annotation
             if annotation is parameter.empty:
                 annotation = None
             elif not isinstance(annotation, str):
                 annotation = repr(annotation) if annotation is not language.static else "static"
             default = NOTHING if parameter.default is parameter.empty else parameter.default
-            yield Parameter(name, annotation, annotation == "static", default)
+            found.append(Parameter(name, annotation, annotation == "static", default))
+        return found
 
     @property
     def source(self) -> str:
@@ -149,11 +156,16 @@ class Native:
             self._digest = "..."  # a kernel that calls itself
             parts = [self.source, str((self.apart, self.outline, self.vectorize))]
             # what stands below the kernel in its module is in the globals only
-            parts += _stamps_of_names(
-                self.function, ChainMap(self.scope, self.function.__globals__)
-            )
+            scope = ChainMap(self.scope, self.function.__globals__)
+            parts += _stamps_of_names(self._names_read(), scope)
             self._digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return self._digest
+
+
+    def _names_read(self) -> set[str]:
+        if self._generated:
+            return {*IDENTIFIER.findall(self._source)} - {self.function.__name__}
+        return _names_in(self.function.__code__)
 
 
 def stamp(value: Any) -> str:
@@ -181,12 +193,12 @@ def _stamp_of_function(function: FunctionType) -> str:
     used.pop(function.__name__, None)  # it calls itself
     is_lambda = function.__name__ == "<lambda>"
     text = inspect.getsource(function) if is_lambda else _text_of(function)
-    return "\0".join([text, *_stamps_of_names(function, used)])
+    return "\0".join([text, *_stamps_of_names(_names_in(function.__code__), used)])
 
 
-def _stamps_of_names(function: Any, scope: Mapping[str, Any]) -> list[str]:
+def _stamps_of_names(names: set[str], scope: Mapping[str, Any]) -> list[str]:
     found = []
-    for name in sorted(_names_in(function.__code__)):
+    for name in sorted(names):
         value = scope.get(name, NOTHING)
         if value is not NOTHING and vars(language).get(name) is not value:
             found.append(f"{name}={stamp(value)}")
@@ -202,12 +214,17 @@ def native(function: Any = None, **options: Any) -> Any:
 
 
 def from_source(name: str, source: str, scope: dict[str, Any], **options: Any) -> Native:
-    """A kernel from generated text; tracebacks and debug output show it as `<kernel name>`."""
+    """A kernel from generated text; tracebacks and debug output show it as `<kernel name>`.
+
+    Python compiles its head only, for the parameters: the rest is parsed where no cache has the
+    machine code.
+    """
     filename = f"<kernel {name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     found = dict(scope)
-    head = "from __future__ import annotations\n"
-    exec(compile(head + source, filename, "exec"), found)
+    head = HEAD.search(source)
+    text = source if head is None else f"{source[: head.end()]} pass\n"
+    exec(compile(f"from __future__ import annotations\n{text}", filename, "exec"), found)
     return Native(found[name], source, **options)
 
 
