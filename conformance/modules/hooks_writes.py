@@ -25,6 +25,7 @@ INPUTS = {
     "a view of a leaf": lambda t: t.ones(2, 3, requires_grad=True)[0],
     "a constant": lambda t: t.ones(3),
     "a view of a constant": lambda t: t.ones(2, 3)[1],
+    "a view that learns of a constant": lambda t: t.ones(2, 3)[1].requires_grad_(),
 }
 
 

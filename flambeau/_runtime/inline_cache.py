@@ -150,8 +150,10 @@ class InlineCache:
                    if v.__class__ is not ndarray or k >= described]  # fmt: skip
         types = [value.dtype for value in arguments if value.__class__ is ndarray]
         place, self.next = self.next, (self.next + 1) % layout.PLACES
-        self.table[place] = words.ctypes.data
+        address = words.ctypes.data
+        self.table[place] = 0  # a signal's error in between leaves no address of freed memory
         self.kept[place] = words, objects, types, results, alive
+        self.table[place] = address
 
     def confirm(self, arguments: Sequence[Any], results: Sequence[np.ndarray]) -> None:
         """Do the call that was described last, and forget it unless its results have the bits of

@@ -366,7 +366,7 @@ def check_inplace(tensor: Tensor, recorded: bool, *, leaf: bool = True) -> None:
         return
     if tensor._creation and (recorded or base._requires_grad):
         raise RuntimeError(_creation_error(tensor, DIRECT))
-    if base._node is None and (base._requires_grad or tensor._node is not None):
+    if base._node is None and (base._requires_grad or tensor._requires_grad):
         raise RuntimeError(LEAF_VIEW)
     if tensor._node is None and (tensor._requires_grad or base._requires_grad):
         raise RuntimeError(LEAF)  # its base gained history, which this view has not taken up yet

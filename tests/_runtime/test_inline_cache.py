@@ -281,3 +281,22 @@ def test_what_is_learned_as_alike_is_over_at_once() -> None:
     x = torch.randn(5, 5)
     warm(lambda: x.amax(1))
     assert choice.Learning.thread == 0
+
+
+class Interrupted(list):  # type: ignore[type-arg]
+    """A list in which nothing can be put: a signal's error comes first."""
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_leaves_no_address_of_freed_memory() -> None:
+    cache = InlineCache(lambda cache, *arguments: None)
+    assert cache.function() is not None
+    for _ in range(2 * len(cache.kept)):  # the second round takes places that are taken
+        cache.keep([np.zeros(3)], [(np.dtype(float), (3,))], [], 0)
+    cache.kept = Interrupted(cache.kept)
+    with pytest.raises(KeyboardInterrupt):
+        cache.keep([np.zeros(3)], [(np.dtype(float), (3,))], [], 0)
+    known = {0, *[words.ctypes.data for words, *_ in cache.kept]}
+    assert set(cache.table[: len(cache.kept)].tolist()) <= known

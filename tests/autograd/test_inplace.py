@@ -102,6 +102,18 @@ def test_leaves_may_not_be_written_to() -> None:
     assert x.tolist() == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("view", [
+    lambda base: base[1:], lambda base: base.t(), lambda base: base.expand(2, 3),
+    lambda base: base.detach()[0],
+])  # fmt: skip
+def test_views_of_constants_that_learn_are_named_as_views(view: Callable) -> None:
+    learned = view(torch.ones(2, 3)).requires_grad_()
+    with pytest.raises(RuntimeError, match=r"^a view of a leaf Variable that requires grad"):
+        learned.zero_()
+    with pytest.raises(RuntimeError, match=r"^a leaf Variable that requires grad"):
+        torch.ones(2, 3)[1:].detach().requires_grad_().zero_()
+
+
 def test_a_tensor_of_chances_gets_zeros_of_its_own_type() -> None:
     """`bernoulli_(p)` sends them, in the type and the shape of `p`."""
     chances = torch.full((3,), 0.5, dtype=torch.float64, requires_grad=True)
