@@ -6,12 +6,12 @@ from conformance.explanation import Explained
 
 AUTOGRAD = (
     Explained(
-        "`x.view(dtype)` in inference mode, of an ordinary tensor",
-        "an inference tensor, though other views are ordinary ones",
-        "an ordinary one, as other views",
-        group="^version",
-        case=r"inference_mode\(\).*\.view\(torch\.\w+\)",
-        detail="^0 for -1$",
+        "Where the largest number of a window lies that is outside of the input altogether "
+        "(max pools with dilation)",
+        "at an index outside of the input, where its gradient is written over other memory",
+        "at the last number",
+        group=r"^values.*max_pool\dd_with_indices",
+        case=r"dilation=\[",
     ),
     Explained(
         "`set_` of an operand of an operator that PyTorch composes, and then its gradient",
@@ -68,11 +68,11 @@ AUTOGRAD = (
         detail=r"^[^a-z]* for .*nan",
     ),
     Explained(
-        "Writes to a tensor of what lies partly in its own memory (`as_strided` twice)",
+        "Writes to a tensor of what lies partly in its own memory (`as_strided` twice, `unfold`)",
         "reads what it has written",
         "computes, then writes",
         group="^values",
-        case=r"as_strided.*\.\w+_\(",
+        case=r"(as_strided|\.unfold\().*\.\w+_\(",
     ),
     Explained(
         "Gradients for a result that `set_` gave another shape in `no_grad`: whose error it is",

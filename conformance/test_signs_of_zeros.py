@@ -28,3 +28,12 @@ def test_relu(dtype: str, count: int) -> None:
 
     for zero in ZEROS:
         assert seen(flambeau, zero) == seen(reference, zero)
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+@pytest.mark.parametrize("name", ("i1", "i1e", "modified_bessel_i1"))
+def test_bessel(name: str, dtype: str) -> None:
+    def seen(t: Any) -> Any:
+        return _signs(getattr(t.special, name)(t.tensor(ZEROS, dtype=getattr(t, dtype))))
+
+    assert seen(flambeau) == seen(reference)

@@ -308,6 +308,22 @@ def views_of_inference_tensors(t):
         return [(v.requires_grad, v._is_view(), v.is_leaf) for v in views]
 
 
+def views_of_another_type_follow_the_mode(t):
+    ordinary, seen = t.ones(4), []
+    with t.inference_mode():
+        made = t.ones(4)
+        for x in (ordinary, made):
+            seen += [x.view(t.int32).is_inference(), x.view(t.float32).is_inference()]
+    for x in (ordinary, made):
+        seen += [x.view(t.int32).is_inference(), x.view(t.float32).is_inference()]
+    same = made.view(t.float32)
+    same[1:].mul_(3)
+    w = t.ones(4, requires_grad=True)
+    (w * same).sum().backward()
+    shares = same.untyped_storage().data_ptr() == made.untyped_storage().data_ptr()
+    return seen, made, same._version, w.grad, same._is_view(), shares, made[1:].view(t.int32)
+
+
 def views_that_a_write_made_useless(t):
     x = t.ones(1, requires_grad=True)
     with t.no_grad():

@@ -217,13 +217,13 @@ def repeat(data: np.ndarray, repeats: Sequence[int]) -> np.ndarray:
 
 
 def _repeat_grad(grad: Any, shape: Any, repeats: Any) -> Any:
-    """The sum over all copies."""
+    """The sum over all copies; with a single one, the gradient itself."""
+    if len(repeats) == len(shape) and all(count == 1 for count in repeats):
+        return grad
     if min(repeats, default=1) <= 0:
         return ops.new_zeros(grad, shape)
     padded = (1,) * (len(repeats) - len(shape)) + tuple(shape)
     split = [n for count, size in zip(repeats, padded, strict=True) for n in (count, size)]
-    if not split:
-        return grad
     summed = ops.sum(ops.reshape(grad, split), list(range(0, len(split), 2)))
     return ops.reshape(summed, shape)
 

@@ -45,10 +45,13 @@ def _lu_gradient(of_l: Any, of_u: Any, P: Any, L: Any, U: Any) -> Any:
     rows, columns = L._data.shape[-2], U._data.shape[-1]
     count = min(rows, columns)
     l1, u1 = L.narrow(-2, 0, count), U.narrow(-1, 0, count)
+    if rows > count:  # as triangles, whose other elements have no gradient
+        l1 = ops.tril(l1, -1) + ops.eye(count, dtype=l1.dtype, device=l1.device)
     lower = adjoint_times(l1, of_l.narrow(-2, 0, count))
     of_u1 = of_u.narrow(-1, 0, count)
     if columns > count:
-        of_u1 = ops.triu(of_u1)  # what stands below may be infinite, and is no part of U
+        # What stands below may be infinite in a gradient, and is no part of U.
+        u1, of_u1 = ops.triu(u1), ops.triu(of_u1)
     upper = times_adjoint(of_u1, u1)
     if rows > count:
         l2, of_l2 = (t.narrow(-2, count, rows - count) for t in (L, of_l))

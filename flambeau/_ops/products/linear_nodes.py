@@ -75,7 +75,8 @@ class Product(RowNode):
         whole, shape = self.values
         of_input, of_weight, of_bias = whole.apply(ops.reshape(grad, shape))
         if of_input is not None:
-            of_input = ops.reshape(of_input, (-1, of_input.shape[-1]))
+            *outer, width = of_input.shape
+            of_input = ops.reshape(of_input, (math.prod(outer), width))
         of_weight = None if of_weight is None else ops.t(of_weight)
         return (of_bias, of_input, of_weight)[3 - len(self.edges) :]
 

@@ -49,14 +49,15 @@ def _i0e(x: Array) -> Array:
 
 
 def _i1e(x: Array) -> Array:
-    """exp(-|x|) I1(x): x I1E_NEAR on [0, 8], I1E_FAR / sqrt(x) beyond; odd."""
+    """exp(-|x|) I1(x): x I1E_NEAR on [0, 8], I1E_FAR / sqrt(x) beyond; odd, but for -0, which is 0."""
     size = np.abs(x)
     near = size <= _I_LIMIT
     regions = [
         (near, lambda x: x * _near(x, _I_LIMIT, tables.I1E_NEAR)),
         (~near, lambda x: _far(x, _I_LIMIT, tables.I1E_FAR) / np.sqrt(x)),
     ]
-    return np.copysign(by_region([size], regions), x)
+    value = by_region([size], regions)
+    return np.where(x < 0, -value, value)
 
 
 def _grown(scaled: Array, x: Array) -> Array:

@@ -20,6 +20,8 @@ from flambeau._ops.views import geometry
 from flambeau._ops.views.geometry import at_position, steps_of, strided, view_strides
 from flambeau._runtime.cpu import address, over, owner_of
 from flambeau._tensor.bits import BitTensor, method_of_bits
+from flambeau._tensor.tensor import storage_of
+from flambeau.autograd.history import is_inference
 
 index = operator.index
 
@@ -245,8 +247,7 @@ def view_other(input: Any, size: Any) -> Any:
     if len(size) == 1 and isinstance(as_dtype(size[0]), Dtype):
         _refuse_bits(input)
         result = ops._view_dtype(input, as_dtype(size[0]))
-        if modes.grad.inference:
-            result._inference = True  # unlike other views, as in torch
+        _follow_mode(input, result)
         return result
     if len(size) == 0 or isinstance(size, Dtype):
         return NotImplemented
@@ -254,6 +255,16 @@ def view_other(input: Any, size: Any) -> Any:
         if not hasattr(item, "__index__"):
             raise _view_error(size, position, item)
     return NotImplemented
+
+
+def _follow_mode(source: Any, result: Any) -> None:
+    """Unlike other views, those of another type are inference tensors by the mode that they are
+    made in, as in torch, and not by what they are made of."""
+    if modes.grad.inference:
+        result._inference = True
+    elif is_inference(source):
+        result._storage = storage_of(source)
+        result._root = result._base = None
 
 
 def _refuse_bits(tensor: Any) -> None:

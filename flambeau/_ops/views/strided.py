@@ -320,7 +320,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
                                f"{names[1]}")  # fmt: skip
         if size is None:
             _check_place(self, source)
-            return _point_to(self, source._data, storage_of(source), edge_of(source))
+            edge = edge_of(source) if modes.grad.enabled else None
+            return _point_to(self, source._data, storage_of(source), edge)
         if not source.is_contiguous():  # type: ignore[attr-defined]
             raise RuntimeError("passed in tensor to be used as storage must be contiguous")
         storage_offset += source.storage_offset()
