@@ -49,7 +49,7 @@ def _i0e(x: Array) -> Array:
 
 
 def _i1e(x: Array) -> Array:
-    """exp(-|x|) I1(x): x I1E_NEAR on [0, 8], I1E_FAR / sqrt(x) beyond; odd, but for -0, which is 0."""
+    """exp(-|x|) I1(x): x I1E_NEAR on [0, 8], I1E_FAR / sqrt(x) beyond; 0 at -0."""
     size = np.abs(x)
     near = size <= _I_LIMIT
     regions = [
