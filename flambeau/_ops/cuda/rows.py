@@ -153,7 +153,7 @@ class Making(NamedTuple):
     widest: int
     """Bytes of the largest element of these, and of such results."""
     halves: bool
-    """Whether they are of half types."""
+    """Whether they are of half types, and computed in f32."""
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ def _ready(formula: fuse.Formula, compute: str, inputs: tuple[Any, ...], outputs
     varied = [OF_NUMPY[dtype].size for dtype, node in zip(outputs, plan.results, strict=True)
               if node.varies]  # fmt: skip
     widest = max([type.size for type in full] + varied)
-    halves = all(type in (f16, bf16) for type in full)
+    halves = compute == f32.name and all(type in (f16, bf16) for type in full)
     making = Making(formula, plan, statics, rows, parts, aligned, full, widest, halves)
     width = _width(making)
     return _in_registers(making, width) if width else _in_loops(making)

@@ -400,13 +400,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         raise RuntimeError("ZeroDivisionError")
     if not sizes:
         return ()
-    steps = [prod(sizes[dim + 1 :]) for dim in range(len(sizes))]
+    inner = [prod(sizes[dim + 1 :]) for dim in range(len(sizes))]
     flat = ops.unsqueeze(indices.to(dt.int64), -1)
-    return tuple(ops.unbind(flat // _whole(steps) % _whole(sizes), -1))
-
-
-def _whole(numbers: Sequence[int]) -> Tensor:
-    return wrap(np.array(numbers, np.int64))
+    steps, ends = (wrap(np.array(v, np.int64)).to(indices.device) for v in (inner, sizes))
+    return tuple(ops.unbind(flat // steps % ends, -1))
 
 
 def _triangle(row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any,

@@ -257,6 +257,19 @@ def _reductions(x: Any, dim: Any) -> None:
             same(lambda x: x.logsumexp(dim), x)
 
 
+def softmax_of_halves_in_double_precision() -> None:
+    for dtype in (torch.float16, torch.bfloat16):
+        for shape, dim in (((3, 5), -1), ((2, 5000), -1), ((2, 70000), -1), ((40, 6), 0)):
+            x = drawn(dtype, *shape)
+            same(lambda x, d=dim: x.softmax(d, torch.float64), x)
+            same(lambda x, d=dim: x.log_softmax(d, torch.float64), x)
+
+
+def numbers_of_elements_become_places() -> None:
+    x = torch.randint(0, 120, (3, 7))
+    same(lambda x: torch.unravel_index(x, (4, 5, 6)), x, exact=True)
+
+
 def softmax_and_norms() -> None:
     for dtype in FLOATS:
         for shape in ((6, 10), (3, 5, 77), (130, 64), (4, 1000), (2, 9001)):
