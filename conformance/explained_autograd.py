@@ -72,7 +72,7 @@ AUTOGRAD = (
         "reads what it has written",
         "computes, then writes",
         group="^values",
-        case=r"(as_strided|\.unfold\().*\.\w+_\(",
+        case=r"as_strided.*\.\w+_\(|(\w+) = [^;\n]*\.unfold\((?s:.*)\b\1\.\w+_\(",
     ),
     Explained(
         "Gradients for a result that `set_` gave another shape in `no_grad`: whose error it is",

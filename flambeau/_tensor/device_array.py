@@ -34,6 +34,8 @@ MOST = 2**63 - 1
 """More bytes have no number."""
 WIDEST = 16
 """Bytes of the widest access of kernels."""
+ALIGNED = 256
+"""Bytes of which memory begins at a multiple: libraries choose algorithms by what they are told."""
 WORD = 4
 """Bytes of the widest pattern that the driver fills memory with."""
 NOT_HERE = "the host was asked to compute with the memory of a GPU: a fault of flambeau's"
@@ -242,11 +244,12 @@ def _number(kind: Any, shape: Any, steps: Any, numpy_dtype: Any, low: int) -> in
 
 
 def layout_of(data: Any) -> int:
-    """The number that tells an array's class, type, shape, strides, and the low bits of its
-    address."""
+    """The number that tells an array's class, type, shape, strides, and where its address lies
+    between two multiples of WIDEST, or of which power of two up to ALIGNED it is a multiple."""
     found = data.layout
     if found is None:
-        low = address(data) & (WIDEST - 1)
+        low = address(data) % ALIGNED
+        low = low % WIDEST or low & -low
         found = data.layout = _number(data.__class__, data.shape, data.strides, data.dtype, low)
     return found  # type: ignore[no-any-return]
 

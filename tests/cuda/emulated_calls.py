@@ -42,7 +42,8 @@ def a_new_array_holds_its_block() -> None:
 def layouts_have_numbers() -> None:
     a, b = (device_array.empty((4, 4), (4, 1), F32, 0) for _ in range(2))
     of = device_array.layout_of
-    assert of(a) == of(b) and of(a[1:]) == of(b[:3])
+    assert of(a) == of(b) and of(a[1:]) == of(b[1:])
+    assert of(a[1:]) != of(b[:3])  # libraries may be told that addresses are multiples of 256
     assert of(a[:, 1]) != of(a[:, 2])  # accesses of 16 bytes may begin at neither, but at 0
     assert len({of(a), of(a.T), of(a[1:]), of(a.view("i4"))}) == 4
 

@@ -26,7 +26,7 @@ from flambeau._runtime.cuda import launch
 from flambeau._runtime.cuda.memory import Current
 from flambeau._tensor import device_array
 from flambeau._tensor.device_array import (
-    WIDEST,
+    ALIGNED,
     DeviceArray,
     class_of,
     layout_of,
@@ -306,7 +306,7 @@ def _results(recording: Recording, result: Any) -> Any:
     make = over = None
     base: Any = result.base
     dense = sum(device_array.extent(result)) == result.nbytes
-    if not offset % WIDEST and (dense or isinstance(base, DeviceArray)):
+    if not offset % ALIGNED and (dense or isinstance(base, DeviceArray)):
         make = maker_of(result.__class__, result.shape, result.dtype, result.strides)
     if make is not None and not dense:
         begin = offset - (address(result) - address(base))
