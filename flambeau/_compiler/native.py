@@ -161,7 +161,6 @@ class Native:
             self._digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return self._digest
 
-
     def _names_read(self) -> set[str]:
         if self._generated:
             return {*IDENTIFIER.findall(self._source)} - {self.function.__name__}
