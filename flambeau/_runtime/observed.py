@@ -61,12 +61,12 @@ def constant(array: np.ndarray) -> np.ndarray:
 def observed() -> Iterator[Seen]:
     """A region whose launches by this thread are noted."""
     number = threading.get_ident()
-    before = observers.get(number)
-    observers[number] = seen = Seen()
+    before, seen = observers.get(number), Seen()
     try:
+        observers[number] = seen
         yield seen
     finally:
         if before is None:
-            del observers[number]
+            observers.pop(number, None)
         else:
             observers[number] = before

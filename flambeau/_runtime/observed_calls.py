@@ -39,8 +39,10 @@ def observer(run: Callable[..., Any], alike: bool) -> Callable[..., None]:
         try:
             with cpu.quiet(), observed.observed() as seen:
                 found = run(*arguments)
-        except Exception:  # the call itself will say so
-            return
+        except Exception as error:
+            if _is_of_a_signal(error):
+                raise
+            return  # the call itself will say so
         finally:
             choice.Learning.thread = 0
         if len(seen.launches) == 1:
@@ -48,6 +50,16 @@ def observer(run: Callable[..., Any], alike: bool) -> Callable[..., None]:
             _keep_launch(cache, arguments, results, seen)
 
     return learn
+
+
+def _is_of_a_signal(error: Exception) -> bool:
+    """Whether an error comes from the handler of a signal that came meanwhile: from code of others.
+    What a call raises comes from here or from NumPy."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    home = "" if trace is None else trace.tb_frame.f_globals.get("__name__") or ""
+    return home.partition(".")[0] not in ("", "flambeau", "numpy")
 
 
 def _is_immutable(value: Any) -> bool:
@@ -77,9 +89,13 @@ def _keep_launch(cache: InlineCache, arguments: tuple[Any, ...], results: tuple[
         return
     tables = [word for word in given if word.__class__ is ndarray and _is_constant(word)]
     described = [(value.dtype, value.shape) for value in made]
-    cache.keep(arguments, described, slots, kernel.address, None, len(results),
-               len(made) if seen.flags else 0, alive=(kernel, tables))  # fmt: skip
-    cache.confirm(arguments, results)
+    try:
+        cache.keep(arguments, described, slots, kernel.address, None, len(results),
+                   len(made) if seen.flags else 0, alive=(kernel, tables))  # fmt: skip
+        cache.confirm(arguments, results)
+    except BaseException:  # a signal's: what is not confirmed is not used
+        cache.forget()
+        raise
 
 
 def _slot(letter: str, word: Any, places: Sequence[Any]) -> Any:

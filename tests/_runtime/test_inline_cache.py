@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau._runtime import choice, observed, warming
+from flambeau._compiler import language, native
+from flambeau._runtime import choice, launch, observed, observed_calls, warming
 from tests.random_seeds import generator
 
 pytest.importorskip("llvmlite")
@@ -300,3 +302,50 @@ def test_an_interruption_leaves_no_address_of_freed_memory() -> None:
         cache.keep([np.zeros(3)], [(np.dtype(float), (3,))], [], 0)
     known = {0, *[words.ctypes.data for words, *_ in cache.kept]}
     assert set(cache.table[: len(cache.kept)].tolist()) <= known
+
+
+def ring(*_: Any) -> None:
+    raise TimeoutError("it rings")
+
+
+def test_what_a_signal_raises_goes_on() -> None:
+    def interrupted(x: np.ndarray) -> np.ndarray:
+        signal.raise_signal(signal.SIGALRM)
+        return x
+
+    learn = observed_calls.observer(interrupted, False)
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with pytest.raises(TimeoutError, match="it rings"):
+            learn(InlineCache(learn), np.ones(3))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not observed.observers
+
+
+def test_what_a_call_raises_is_left_to_the_call() -> None:
+    for fails in (np.concatenate, np.linalg.inv):  # which take no vector
+        learn = observed_calls.observer(fails, False)
+        learn(InlineCache(learn), np.ones(3))
+
+
+def test_what_is_not_confirmed_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "def negated(x: pointer(f64), y: pointer(f64), n: i64):\n" + (
+        "    for i in range(n):\n        y[i] = -x[i]\n"
+    )
+    run = launch.kernel(native.from_source("negated", text, dict(vars(language))))
+
+    def launched(x: np.ndarray) -> np.ndarray:
+        found = np.empty_like(x)
+        run.once(x, found, x.size)
+        return found
+
+    cache: Any = InlineCache(observed_calls.observer(launched, False))
+    call = cache.function()
+    assert call(np.ones(3)) is None
+    assert cache.table[: len(cache.kept)].any()
+    cache.forget()
+    monkeypatch.setattr(InlineCache, "confirm", ring)
+    with pytest.raises(TimeoutError):
+        cache.learn(np.ones(3))
+    assert not cache.table[: len(cache.kept)].any()
