@@ -31,12 +31,13 @@ print(len(found), len({round(float(x), 2) for x in found}))
 
 def in_thread(size: int, function: Any) -> Any:
     found: list[Any] = []
-    before = threading.stack_size(size)
-    try:
-        thread = threading.Thread(target=lambda: found.append(function()))
-        thread.start()
-    finally:
-        threading.stack_size(before)
+    thread = threading.Thread(target=lambda: found.append(function()))
+    with stacks.changing:  # what runs in the thread may change the size, too
+        before = threading.stack_size(size)
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(before)
     thread.join()
     return found[0]
 
