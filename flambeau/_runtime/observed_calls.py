@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import struct
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
@@ -37,15 +38,17 @@ def observer(run: Callable[..., Any], alike: bool) -> Callable[..., None]:
             return
         choice.Learning.thread = threading.get_ident() if alike else 0
         try:
-            with cpu.quiet(), observed.observed() as seen:
-                found = run(*arguments)
+            with cpu.quiet(), warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                with observed.observed() as seen:
+                    found = run(*arguments)
         except Exception as error:
             if _is_of_a_signal(error):
                 raise
             return  # the call itself will say so
         finally:
             choice.Learning.thread = 0
-        if len(seen.launches) == 1:
+        if len(seen.launches) == 1 and not warned:  # the call itself will warn, each time
             results = found if isinstance(found, tuple) else (found,)
             _keep_launch(cache, arguments, results, seen)
 
