@@ -11,7 +11,8 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -161,11 +162,39 @@ class Warnings:
 
     always = False
     given: set[str] = set()  # noqa: RUF012
+    withheld: dict[int, list[str]] = {}  # noqa: RUF012
+    """By thread: what a call that is made again has to warn of, which nobody is told now."""
+
+
+def _is_withheld(text: str) -> bool:
+    kept = Warnings.withheld.get(threading.get_ident()) if Warnings.withheld else None
+    if kept is None:
+        return False
+    kept.append(text)
+    return True
+
+
+@contextmanager
+def withholding() -> Iterator[list[str]]:
+    """A region whose calls this thread makes again: they warn then. Gives what of."""
+    kept: list[str] = []
+    number = threading.get_ident()
+    before = Warnings.withheld.get(number)
+    try:
+        Warnings.withheld[number] = kept
+        yield kept
+    finally:
+        if before is None:
+            Warnings.withheld.pop(number, None)
+        else:
+            Warnings.withheld[number] = before
 
 
 def warn_once(text: str, stacklevel: int = 2, about: str = "") -> None:
     """Give a warning that torch gives once per process, be it in other words (`about` the same)."""
     if (about or text) in Warnings.given and not Warnings.always:
+        return
+    if _is_withheld(text):
         return
     Warnings.given.add(about or text)
     warnings.warn(text, UserWarning, stacklevel=users_level(stacklevel + 1))
@@ -180,7 +209,8 @@ PACKAGE = ("<flambeau", str(Path(__file__).parents[1]) + os.sep)
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
     """Give a warning about the call that a user, or `nn`, wrote: where torch warns in C++."""
-    warnings.warn(text, category, stacklevel=users_level(2))
+    if not _is_withheld(text):
+        warnings.warn(text, category, stacklevel=users_level(2))
 
 
 def users_level(level: int = 1, ours: tuple[str, ...] = OURS) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 import struct
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.layout import memory_format
+from flambeau._core.settings import withholding
 from flambeau._runtime import choice, cpu, observed
 from flambeau._runtime.inline_cache import MOST, Argument, InlineCache, Result
 
@@ -38,10 +38,8 @@ def observer(run: Callable[..., Any], alike: bool) -> Callable[..., None]:
             return
         choice.Learning.thread = threading.get_ident() if alike else 0
         try:
-            with cpu.quiet(), warnings.catch_warnings(record=True) as warned:
-                warnings.simplefilter("always")
-                with observed.observed() as seen:
-                    found = run(*arguments)
+            with cpu.quiet(), withholding() as warned, observed.observed() as seen:
+                found = run(*arguments)
         except Exception as error:
             if _is_of_a_signal(error):
                 raise

@@ -6,6 +6,7 @@ import gc
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import flambeau as torch
 from flambeau._compiler import language, native
+from flambeau._core.settings import Warnings, warn_once
 from flambeau._runtime import choice, launch, observed, observed_calls, warming
 from tests.random_seeds import generator
 
@@ -349,3 +351,26 @@ def test_what_is_not_confirmed_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(TimeoutError):
         cache.learn(np.ones(3))
     assert not cache.table[: len(cache.kept)].any()
+
+
+def test_a_call_that_warns_is_not_kept_and_its_warning_not_lost() -> None:
+    text = "once in a process, by a test of inline caches"
+    told: list[str] = []
+
+    def warns(x: np.ndarray) -> np.ndarray:
+        warn_once(text)
+        told.append(text)
+        return x
+
+    cache: Any = InlineCache(observed_calls.observer(warns, False))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cache.learn(np.ones(3))
+        assert told
+        assert not cache.table[: len(cache.kept)].any()
+        with pytest.warns(UserWarning, match=text):
+            warn_once(text)
+    finally:
+        Warnings.given.discard(text)
+    assert not Warnings.withheld
