@@ -8,8 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from flambeau._ops.images import fold
+from flambeau._ops.images import fold, grid_launch
 from flambeau._ops.images import numpy_grid as grid
+from tests.random_seeds import generator
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 
@@ -108,6 +109,31 @@ def test_affine_grid(size: tuple, dtype: torch.dtype, align: bool) -> None:
     grad = torch.randn(expected.shape).to(dtype)
     expected.backward(grad)
     check(grid.affine_grid_backward(to_array(grad), size, align), theta.grad, factor)
+
+
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("rank", [2, 3])
+def test_grids_that_meet_pixels(rank: int, dtype: torch.dtype, align: bool) -> None:
+    """The identity, from which spatial transformers start: a position lies at a pixel, so that
+    rounding decides between which two it is read, and whose difference is the gradient."""
+    rng = np.random.default_rng(generator(rank, dtype, align).getrandbits(64))
+    for _ in range(6):
+        spatial = [int(n) for n in rng.integers(2, 90 if rank == 2 else 20, rank)]  # noqa: PLR2004
+        size = [1, 2, *spatial]
+        theta = torch.eye(rank + 1, dtype=dtype)[None, :rank]
+        places = torch.ops.aten.affine_grid_generator(theta, size, align)
+        ours = grid.affine_grid(to_array(theta), size, align)
+        np.testing.assert_array_equal(ours, to_array(places))
+        input = torch.from_numpy(rng.standard_normal(size)).to(dtype)
+        places.requires_grad_()
+        expected = F.grid_sample(input, places, align_corners=align)
+        grad = torch.from_numpy(rng.standard_normal(size)).to(dtype)
+        expected.backward(grad)
+        arrays = to_array(grad), to_array(input), ours
+        for engine in (grid, grid_launch):
+            to_grid = engine.grid_sample_backward(*arrays, "bilinear", "zeros", align)[1]
+            check(to_grid, places.grad, 300)
 
 
 WRONG_AFFINE = [

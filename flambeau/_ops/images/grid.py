@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._ops.images import numpy_grid as kernels
 from flambeau._ops.images.grid_curves import curves
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, functional, kernel
+from flambeau._runtime import choice
 
 Array = np.ndarray
 OPTIONS = "int interpolation_mode, int padding_mode, bool align_corners"
@@ -28,6 +31,15 @@ def _check(input: Array, grid: Array, interpolation_mode: int,
         names = [dt.from_numpy_dtype(array.dtype).scalar_name for array in (input, grid)]
         raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
     return shape
+
+
+def _engine(input: Array, count: int) -> Any:
+    """The module that reads so many numbers of images: kernels, or NumPy's form of them."""
+    if choice.compiled("grid", count):
+        launch = launcher("images.grid_launch")
+        if launch.suits(input.dtype, prod(input.shape[2:])):
+            return launch
+    return kernels
 
 
 def _rows(spatial: int) -> None:
@@ -55,7 +67,8 @@ def _rows(spatial: int) -> None:
         if 0 in shape:
             return np.zeros(shape, input.dtype)
         mode, padding = kernels.MODES[interpolation_mode], kernels.PADDING_MODES[padding_mode]
-        return kernels.grid_sample(input, grid, mode, padding, align_corners)
+        engine = _engine(input, prod(shape))
+        return engine.grid_sample(input, grid, mode, padding, align_corners)  # type: ignore[no-any-return]
 
     def gradients_again(grads: Any, given: Any, grad_output: Any, input: Any, grid: Any,
                         interpolation_mode: int, padding_mode: int, align_corners: bool,
@@ -80,7 +93,10 @@ def _rows(spatial: int) -> None:
         if grad_output.size == 0 or input.size == 0:
             return np.zeros(input.shape, input.dtype), np.zeros(grid.shape, grid.dtype)
         mode, padding = kernels.MODES[interpolation_mode], kernels.PADDING_MODES[padding_mode]
-        return kernels.grid_sample_backward(grad_output, input, grid, mode, padding, align_corners)
+        engine = _engine(input, grad_output.size)
+        return engine.grid_sample_backward(  # type: ignore[no-any-return]
+            grad_output, input, grid, mode, padding, align_corners
+        )
 
 
 _rows(2)

@@ -13,6 +13,7 @@ from math import prod
 
 import numpy as np
 
+from flambeau._ops.factories.ranges import spaced_in
 from flambeau._ops.launching.precision import Array, is_floating, narrow, refuse, widen
 from flambeau._ops.launching.windows import Ints
 from flambeau._ops.table.dims import wrap_dim
@@ -21,6 +22,7 @@ Shape = Sequence[int]
 MODES = ("bilinear", "nearest", "bicubic")
 PADDING_MODES = ("zeros", "border", "reflection")
 CUBIC = -0.75
+PLANE_DIMS = 2
 
 
 def grid_sample_output_shape(input_shape: Shape, grid_shape: Shape, mode: str,
@@ -70,10 +72,16 @@ class Sampler:
 
     def unnormalize(self, coordinate: Array, size: int) -> tuple[Array, float]:
         """Map -1 … 1 to element positions; returns them and their constant derivative."""
-        real = coordinate.dtype.type
+        moved = coordinate + 1
         if self.align_corners:
-            return (coordinate + 1) / real(2) * real(size - 1), (size - 1) / 2
-        return ((coordinate + 1) * real(size) - 1) / real(2), size / 2
+            return moved * coordinate.dtype.type((size - 1) / 2), (size - 1) / 2
+        # Of a grid that meets the pixels rounding decides between which of them a position lies:
+        # in planes it is done once, as by one instruction, in volumes after each step.
+        exact = coordinate.dtype.type
+        if len(self.spatial) == PLANE_DIMS:
+            exact = np.float64 if exact is np.float32 else np.longdouble
+        position = moved.astype(exact) * exact(size / 2) - exact(0.5)
+        return position.astype(coordinate.dtype), size / 2
 
     def fold_back(self, position: Array, size: int) -> tuple[Array, Array | float]:
         """Apply the padding mode to positions; returns them and their derivative."""
@@ -278,17 +286,25 @@ def _spread(grads: Array, corner: Corner, plane: int) -> Array:
 
 
 def base_grid(output: Ints, align_corners: bool, dtype: np.dtype) -> Array:
-    """Homogeneous coordinates `(*output, rank + 1)`, the last dim's coordinate first."""
+    """Homogeneous coordinates `(*output, rank + 1)`, the last dim's coordinate first.
+
+    They are rounded as `linspace` and two more operators in that type round them.
+    """
     rank = len(output)
     grid = np.ones((*output, rank + 1), dtype)
     for dim, size in enumerate(output):
-        steps = np.linspace(-1, 1, size) if size > 1 else np.zeros(size)
+        steps = spaced_in(-1, 1, size, dtype) if size > 1 else np.zeros(size, dtype)
         if not align_corners:
-            steps = steps * (size - 1) / size
+            steps = steps * dtype.type(size - 1) / dtype.type(size)
         shape = [1] * rank
         shape[dim] = size
         grid[..., rank - 1 - dim] = steps.reshape(shape)
     return grid
+
+
+def _wide_base(output: Ints, align_corners: bool, dtype: np.dtype) -> Array:
+    """`base_grid` as rows of a matrix, in the type that products of `dtype` are computed in."""
+    return widen(base_grid(output, align_corners, dtype).reshape(-1, len(output) + 1))
 
 
 @np.errstate(all="ignore")
@@ -308,7 +324,7 @@ def affine_grid(theta: Array, size: Ints, align_corners: bool = False) -> Array:
             f"but got: {got}."
         )
     wide = widen(theta)
-    base = base_grid(size[2:], align_corners, wide.dtype).reshape(-1, rank + 1)
+    base = _wide_base(size[2:], align_corners, theta.dtype)
     result = base @ wide.swapaxes(1, 2)
     if theta.shape[1] != rank:
         raise RuntimeError(
@@ -322,5 +338,5 @@ def affine_grid_backward(grad: Array, size: Ints, align_corners: bool = False) -
     """The gradient `(N, rank, rank + 1)` of `affine_grid` with respect to theta."""
     rank = len(size) - 2
     wide = widen(grad).reshape(size[0], -1, rank)
-    base = base_grid(size[2:], align_corners, wide.dtype).reshape(-1, rank + 1)
+    base = _wide_base(size[2:], align_corners, grad.dtype)
     return narrow(wide.swapaxes(1, 2) @ base, grad.dtype)
