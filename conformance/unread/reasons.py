@@ -94,7 +94,7 @@ REASONS = (
     ),
     Reason(
         "`_preallocate_and_copy` of `torch.func.jacrev`",
-        "how rows of a batch are put together; here they are found one after the other",
+        "how the pieces of a batch are put together; here they are joined at the end",
         r"torch\.func\.jacrev\._preallocate_and_copy",
     ),
     Reason(

@@ -18,7 +18,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._tensor.examples import NO_NUMBERS, Example
 from flambeau._tensor.tensor import Tensor, constructors, new
-from flambeau.autograd.tangents import Level, hand_on
+from flambeau.autograd.tangents import Level, hand_on, part_of
 
 NO_OUT = "Batching rule not implemented for aten::{}.out; the fallback path doesn't work on out= or view ops."  # fmt: skip  # noqa: E501
 TOO_SMALL = (
@@ -46,6 +46,8 @@ class Batch(Level):
     def __init__(self, size: int, randomness: str = "error") -> None:
         super().__init__()
         self.size, self.randomness = size, randomness
+        self.taken: list[tuple[Any, Any]] = []
+        """Tensors that were taken in, with their arrays outside."""
 
     def tangent(self, tensor: Tensor) -> None:
         """Nothing is derived here."""
@@ -62,6 +64,50 @@ class Batch(Level):
         if data.level is None:
             raise RuntimeError(NO_NUMBERS)
         return data if data.level is self else None  # type: ignore[attr-defined]
+
+    def take_in(self, tensor: Any) -> None:
+        """Let a tensor that is the same for all examples stand for itself in here: what learns in
+        here is written to it, and graphs outside may not know that. Its history until now stays
+        outside, with another tensor over the same memory. At the end both are joined again.
+        """
+        if self.example(tensor) is not None:
+            return
+        base = tensor._base
+        if base is None:
+            self._put_inside(tensor, self._moved_out(tensor))
+            return
+        self.take_in(base)
+        with self.apart():
+            outside = part_of(self.example(base).value, base, tensor)  # type: ignore[union-attr]
+        tensor._node, tensor._requires_grad = None, False
+        self._put_inside(tensor, outside)
+
+    def _moved_out(self, tensor: Any) -> Any:
+        """Another tensor with the memory and history of one, which forgets that."""
+        outside: Any = new(Tensor)
+        outside._data = tensor._data
+        outside._node, outside._requires_grad = tensor._node, tensor._requires_grad
+        tensor._node, tensor._requires_grad = None, False
+        levels = modes.stacks.levels
+        own = tensor._tangents or {}
+        for level in levels[: levels.index(self)]:
+            if level in own:
+                level.put(outside, own.pop(level))
+        return outside
+
+    def _put_inside(self, tensor: Any, outside: Any) -> None:
+        levels = modes.stacks.levels
+        outer = [b for b in levels[: levels.index(self)] if isinstance(b, Batch)]
+        self.taken.append((tensor, outside))
+        tensor._data = self.standing_for(_inside(outside, outer), is_batched=False)._data
+
+    def end(self) -> None:
+        """Take all tangents away, and give back what was taken in."""
+        super().end()
+        for tensor, outside in self.taken:
+            tensor._data = outside._data
+            tensor._node, tensor._requires_grad = outside._node, outside._requires_grad
+            tensor._tangents = {**(tensor._tangents or {}), **(outside._tangents or {})} or None
 
     def knows(self, tensor: Tensor) -> bool:
         """Whether a tensor stands for examples of this batch."""

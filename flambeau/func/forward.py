@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.batches import inside, learning
 from flambeau.autograd.forward_ad import OTHER_SIZE
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.autograd.tangents import Level, new_level
+from flambeau.func.batched import vmap
 from flambeau.func.reverse import (
     Argnums,
     Backwards,
@@ -116,11 +116,10 @@ def _without(level: Level, value: Any) -> Any:
 
 def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *,
            randomness: str = "error") -> Callable[..., Any]:  # fmt: skip
-    """The function that gives the Jacobian of `func`, one column after the other, forwards.
+    """The function that gives the Jacobian of `func`, all columns at once as a batch, forwards.
 
-    As `jacrev`; it takes fewer passes where there are more results than arguments. `func` is run
-    for each column, so that `randomness` other than "error" draws anew ("different") or the same
-    ("same").
+    As `jacrev`; it computes less where there are more results than arguments. `randomness` is what
+    `vmap` is told: whether `func` may draw random numbers, the same or others for each column.
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError("Only allowed values for randomness are 'error', 'different', or "
@@ -130,19 +129,29 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = chosen(argnums, len(args))
         leaves, structure = tree_flatten([args[number] for number in numbers])
-        columns, aux = [], None
-        form: Any = None
-        for i, leaf in enumerate(leaves):
+        for leaf in leaves:
             if not isinstance(leaf, Tensor):
                 raise RuntimeError(
                     f"{NAME}: Expected primals to only contain Tensors, got {type(leaf)}"
                 )
-            for unit in units(leaf):
-                value, found, aux = _along(func, args, kwargs, numbers, leaves, structure,
-                                           (i, unit), has_aux)  # fmt: skip
-                tangents, form = tree_flatten(found)
-                columns.append((i, tangents, tree_leaves(value)))
-        blocks = [_block(columns, k, leaves) for k in range(len(columns[0][1]))]
+
+        def of_leaves(*given: Any) -> Any:
+            replaced = list(args)
+            for number, tree in zip(numbers, tree_unflatten(given, structure), strict=True):
+                replaced[number] = tree
+            return func(*replaced, **kwargs)
+
+        def column(*tangents: Any) -> Any:
+            found = jvp(of_leaves, tuple(leaves), tangents, has_aux=has_aux)
+            return found[1], found[2] if has_aux else None
+
+        sizes = [leaf.numel() for leaf in leaves]
+        firsts = [sum(sizes[:k]) for k in range(len(sizes))]
+        directions = [units(leaf, sum(sizes), first)
+                      for leaf, first in zip(leaves, firsts, strict=True)]  # fmt: skip
+        columns, aux = vmap(column, out_dims=(-1, None), randomness=randomness)(*directions)
+        moving, form = tree_flatten(columns)
+        blocks = [_blocks(each, sizes, leaves) for each in moving]
         result = tree_unflatten(
             [of_argnums(argnums, tree_unflatten(block, structure)) for block in blocks], form
         )
@@ -151,36 +160,11 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     return wrapper
 
 
-def _along(func: Callable[..., Any], args: Any, kwargs: Any, numbers: Sequence[int],
-           leaves: Sequence[Any], structure: Any, direction: tuple[int, Any],
-           has_aux: bool) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Value and derivative along one unit of one leaf."""
-    position, unit = direction
-
-    def of_leaves(*given: Any) -> Any:
-        trees = tree_unflatten(given, structure)
-        replaced = list(args)
-        for number, tree in zip(numbers, trees, strict=True):
-            replaced[number] = tree
-        return func(*replaced, **kwargs)
-
-    tangents = [unit if k == position else leaf.detach().new_zeros(leaf.shape)
-                for k, leaf in enumerate(leaves)]  # fmt: skip
-    found = jvp(of_leaves, tuple(leaves), tuple(tangents), has_aux=has_aux)
-    return found if has_aux else (*found, None)
-
-
-def _block(columns: Sequence[Any], k: int, leaves: Sequence[Any]) -> list[Any]:
-    """The Jacobians of the k-th result by each leaf."""
-    found = []
-    for i, leaf in enumerate(leaves):
-        own = [tangents[k] for at, tangents, _ in columns if at == i]
-        shape = tuple(columns[0][2][k].shape)
-        if own:
-            found.append(ops.stack(own, -1).reshape((*shape, *leaf.shape)))
-        else:
-            found.append(leaf.detach().new_zeros((*shape, *leaf.shape)))
-    return found
+def _blocks(columns: Any, sizes: list[int], leaves: Sequence[Any]) -> list[Any]:
+    """The Jacobians of a result by each leaf, of those by their elements, which lie last."""
+    shape = columns.shape[:-1]
+    parts = columns.split(sizes, -1)
+    return [part.reshape((*shape, *leaf.shape)) for part, leaf in zip(parts, leaves, strict=True)]
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import grad as gradients_of
 from flambeau.autograd.batches import inside, learning
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.autograd.tangents import Transform, without_graph
+from flambeau.func.batched import vmap
 from flambeau.utils._pytree import (
     tree_flatten,
     tree_leaves,
@@ -260,10 +260,10 @@ def check_tensors(values: Sequence[Any], name: str) -> None:
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False,
            chunk_size: int | None = None,
            _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
-    """The function that gives the Jacobian of `func`, one row after the other, backwards.
+    """The function that gives the Jacobian of `func`, all rows at once as a batch, backwards.
 
     A tensor of output.shape + input.shape for each result, and in that for each chosen argument.
-    `chunk_size` does not matter: rows are not computed together.
+    `chunk_size`: how many rows are computed at a time; without it all are.
 
     >>> import flambeau as torch
     >>> torch.func.jacrev(torch.square)(torch.tensor([1., 2.]))
@@ -283,7 +283,7 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
             outputs, form = tree_flatten(output)
             check_tensors(outputs, "vjp(f, *primals)")
             blocks = [
-                of_argnums(argnums, tree_unflatten(_rows(one, leaves), structure))
+                of_argnums(argnums, tree_unflatten(_rows(one, leaves, chunk_size), structure))
                 for one in outputs
             ]
         result = tree_unflatten(blocks, form)
@@ -292,19 +292,22 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
     return wrapper
 
 
-def _rows(output: Any, inputs: Sequence[Any]) -> list[Any]:
+def _rows(output: Any, inputs: Sequence[Any], chunk_size: int | None) -> list[Any]:
     """The Jacobians of an output by each input."""
-    rows = [gradients(output, inputs, [unit]) for unit in units(output)]
-    shape = tuple(output.shape)
-    if not rows:
+    shape, count = tuple(output.shape), output.numel()
+    if not count:
         return [x.detach().new_zeros((*shape, *x.shape)) for x in inputs]
-    return [ops.stack(list(found)).reshape((*shape, *x.shape))
-            for x, found in zip(inputs, zip(*rows, strict=True), strict=True)]  # fmt: skip
+
+    def row(unit: Any) -> list[Any]:
+        return gradients(output, inputs, [unit])
+
+    rows = vmap(row, chunk_size=chunk_size)(units(output, count, 0))
+    return [found.reshape((*shape, *x.shape)) for x, found in zip(inputs, rows, strict=True)]
 
 
-def units(tensor: Any) -> Iterator[Any]:
-    """One tensor for each element: 1 there, 0 elsewhere."""
-    for place in range(tensor.numel()):
-        unit = tensor.detach().new_zeros(tensor.numel())
-        unit[place] = 1
-        yield unit.reshape(tensor.shape)
+def units(tensor: Any, count: int, first: int) -> Any:
+    """A batch of `count` tensors like this one, zeros but for a 1: the first element's comes at the
+    position `first`, the others' follow."""
+    batch = tensor.detach().new_zeros((count, tensor.numel()))
+    batch[first : first + tensor.numel()].fill_diagonal_(1)
+    return batch.reshape((count, *tensor.shape))

@@ -471,12 +471,16 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
 def _copy_examples(target: Any, src: Any, recorded: bool) -> Any:
     """The same in a function that is mapped over a batch, and in what it is made of."""
     level = innermost(target, src)
-    whole, given = level.example(target), level.example(src)
-    if whole is None or (given is not None and given.is_batched and not whole.is_batched):
+    given = level.example(src)
+    many = given is not None and given.is_batched
+    if not many:
+        level.take_in(target)
+    whole = level.example(target)
+    if many and (whole is None or not whole.is_batched):
         raise RuntimeError(TOO_SMALL.format("inplace arithmetic"))
     with level.apart():
         values = src if given is None else given.value
-        if given is not None and given.is_batched:
+        if many:
             for _ in range(target._data.ndim - src._data.ndim):
                 values = values.unsqueeze(1)
         whole.value.copy_(values)

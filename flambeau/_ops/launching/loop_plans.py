@@ -34,6 +34,8 @@ TASKS_PER_THREAD = 4
 MOST_PLANS = 512
 NARROW = 8
 """Rows shorter than this are not worth a loop of their own."""
+LONG = 32
+"""Rows of so many elements cost hardly more than longer ones."""
 
 
 @cache
@@ -327,10 +329,14 @@ class Nest:
         self.dims = joined
 
     def _choose_inner(self) -> None:
-        """A longer dim takes the place of a short innermost one."""
-        longest = max(range(len(self.dims)), key=lambda d: self.dims[d][0])
-        if self.dims[-1][0] < NARROW <= self.dims[longest][0]:
-            self.dims.append(self.dims.pop(longest))
+        """A longer dim takes the place of a short innermost one: the nearest that is long enough,
+        so that what a row passes over is still in the cache when the next one fills its gaps."""
+        if self.dims[-1][0] >= NARROW:
+            return
+        enough = min(LONG, max(size for size, _ in self.dims))
+        nearest = max(d for d, (size, _) in enumerate(self.dims) if size >= enough)
+        if self.dims[nearest][0] >= NARROW:
+            self.dims.append(self.dims.pop(nearest))
 
     def _layouts(self) -> list[str]:
         size, inner = self.dims[-1]

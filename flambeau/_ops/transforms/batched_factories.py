@@ -48,13 +48,21 @@ def _through(op: Op, before: Callable[..., Any], args: tuple[Any, ...],
             made = WAYS[op.batch](level, op.body, before, args, kwargs)
             if made is not NotImplemented:
                 return made
+            entry = None if op.batch == "examples" else _entry(level, args, kwargs)
+            if entry is not None:  # the same for all: batches further out have to do with that
+                args, kwargs = _with_pattern(entry.value, args, kwargs)
     return before(*args, **kwargs)
 
 
-def _pattern(level: Batch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Example | None:
-    """What the tensor that a factory is given stands for, if that is a batch."""
+def _entry(level: Batch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Example | None:
+    """What the tensor that a factory is given stands for."""
     given = args[0] if args else kwargs.get("input", kwargs.get("self"))
-    entry = level.example(given) if isinstance(given, Tensor) else None
+    return level.example(given) if isinstance(given, Tensor) else None
+
+
+def _pattern(level: Batch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Example | None:
+    """The same, if that is a batch."""
+    entry = _entry(level, args, kwargs)
     return entry if entry is not None and entry.is_batched else None
 
 

@@ -177,8 +177,12 @@ def _without_history(level: Batch, value: Any) -> Any:
 def _in_place(level: Batch, op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any:
     """A write to what a tensor stands for."""
     target, *rest = values
-    entry = level.example(target)
     writes = [e for t in tensors_in(rest) if (e := level.example(t)) is not None and e.is_batched]
+    recorded = bool(op.written.backward) and pointwise.wants_grad(values)
+    check_inplace(target, recorded)
+    if not writes:
+        level.take_in(target)
+    entry = level.example(target)
     if entry is None or (writes and not entry.is_batched):
         raise RuntimeError(
             TOO_SMALL.format(
@@ -186,8 +190,6 @@ def _in_place(level: Batch, op: Op, plain: Callable[..., Any], values: tuple[Any
             )
         )
     written = op.written
-    recorded = bool(written.backward) and pointwise.wants_grad(values)
-    check_inplace(target, recorded)
     before = snapshot(target) if recorded and Plan(written).uses_self() else target
     with level.apart():
         batch_rules.write(Call(level, op, plain, values))
