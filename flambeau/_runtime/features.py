@@ -39,10 +39,11 @@ def _kind() -> str:
     """The name in the cache of what LLVM says of this processor; nothing where the system does not
     tell one kind from another."""
     try:
-        with INFORMATION.open(encoding="ascii", errors="replace") as file:
-            lines = file.read(FIRST).partition("\n\n")[0].splitlines()
+        with INFORMATION.open("rb") as file:
+            text = file.read(FIRST).decode("ascii", "replace")
     except OSError:
         return ""
+    lines = text.partition("\n\n")[0].splitlines()
     told = [line for line in lines if line.startswith(TELLING)]
     parts = repr(("processor", *told, *compiler_stamp()))
     return hashlib.sha256(parts.encode()).hexdigest() if told else ""

@@ -79,9 +79,9 @@ def close(ours, theirs, is_gradient=False):
 
 def compiled(text, path):
     """A program's batched form, whether it has one, and the loop as it stands."""
-    path.write_text(text)
+    path.write_text(f"from typing import List\n{text}")
     scope = {"__name__": "loop", "torch": torch, "Tensor": torch.Tensor, "List": list}
-    exec(compile("from typing import List\n" + text, str(path), "exec"), scope)
+    exec(compile(path.read_text(), str(path), "exec"), scope)
     return both(scope["loop"], fusion=False, subscripts=False)
 
 
