@@ -24,6 +24,7 @@ from flambeau._tensor.tensor import (
     wrap,
 )
 from flambeau.autograd import engine
+from flambeau.autograd.batches import Batch, batched
 from flambeau.autograd.edges import GradientEdge, inner_edge
 from flambeau.autograd.graph import tools
 from flambeau.autograd.history import LEARNING, UNRECORDED, Nowhere, edge_of, is_inference
@@ -144,18 +145,24 @@ def grad(
 
 def _batched(roots: Any, wanted: Any, grads: Any, create_graph: bool, allow_unused: Any,
              keep: bool) -> tuple[Any, ...]:  # fmt: skip
-    """One backward per entry of the leading dim of `grad_outputs`, results stacked."""
+    """One backward for all entries of the leading dim of `grad_outputs`, as a batch."""
     for position, (root, given) in enumerate(zip(roots, grads, strict=True)):
         _check_batch(root, given, position)
     count = next(g for g in grads if g is not None)._data.shape[0]
-    rows = []
-    for position in range(count):
-        starts = [None if g is None else g[position] for g in grads]
-        last = position == count - 1
-        rows.append(grad(roots, wanted, starts, keep or not last, create_graph,
-                         allow_unused=allow_unused))  # fmt: skip
-    columns = zip(*rows, strict=True)
-    return tuple(None if c[0] is None else tools.stack(list(c)) for c in columns)
+    with batched(count, "error") as level:
+        starts = [None if g is None else level.standing_for(g) for g in grads]
+        found = grad(roots, wanted, starts, keep, create_graph, allow_unused=allow_unused)
+        return tuple(None if g is None else _all_of(level, g) for g in found)
+
+
+def _all_of(level: Batch, tensor: Any) -> Any:
+    """What a tensor stands for in all examples of a batch, the first dim theirs."""
+    entry = level.example(tensor)
+    with level.apart():
+        if entry is not None and entry.is_batched:
+            return entry.value
+        alone = tensor if entry is None else entry.value
+        return alone.unsqueeze(0).expand(level.size, *alone.shape)
 
 
 def _check_batch(root: Any, given: Any, position: int) -> None:

@@ -204,7 +204,9 @@ def jacobian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fal
         if strict:
             _check_outputs(outputs)
         blocks = tuple(
-            _jacobian_of(output, prepared, create_graph, position if strict else None)
+            _rows_at_once(output, prepared, create_graph)
+            if vectorize
+            else _jacobian_of(output, prepared, create_graph, position if strict else None)
             for position, output in enumerate(outputs)
         )
     result = tuple(block if many_in else block[0] for block in blocks)
@@ -231,6 +233,22 @@ def _check_real(outputs: Any) -> None:
     for output in outputs:
         if output.is_complex() and output._data.size:
             raise RuntimeError(ONLY_REAL.format(output.dtype))
+
+
+def _rows_at_once(output: Any, inputs: Any, create_graph: bool) -> tuple[Tensor, ...]:
+    """One output's derivatives, all rows as a batch."""
+    shape, count = tuple(output.shape), output.numel()
+    if not count or not output.requires_grad:
+        return tuple(tools.zeros((*shape, *x.shape), x._data.dtype, x.device) for x in inputs)
+    units = tools.zeros((count, count), output._data.dtype, output.device)
+    units.fill_diagonal_(1)
+    found = grad(output, inputs, units.view(count, *shape), True, create_graph,
+                 allow_unused=True, is_grads_batched=True)  # fmt: skip
+    return tuple(
+        tools.zeros((*shape, *x.shape), x._data.dtype, x.device) if rows is None
+        else rows.reshape((*shape, *x.shape))
+        for rows, x in zip(found, inputs, strict=True)
+    )  # fmt: skip
 
 
 def _jacobian_of(output: Tensor, inputs: Any, create_graph: bool,
