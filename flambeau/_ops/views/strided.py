@@ -57,6 +57,9 @@ def as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: An
     Elements of an input that overlap themselves share their gradient evenly.
     """
     steps = [step // itemsize for step in strides]
+    extents = [_extent(size, stride), _extent(shape, steps)]
+    if None not in extents and 0 not in (*size, *shape):
+        return _laid_apart(grad, shape, steps, size, stride, offset, extents)
     targets, sources = _positions(size, stride) + offset, _positions(shape, steps)
     if not targets.size or not sources.size:
         return ops.new_zeros(grad, shape)
@@ -73,6 +76,28 @@ def as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: An
         sharers = wrap(counts[found.reshape(-1)].astype(grad._data.real.dtype))
         result = result / on_device_of(sharers, grad)
     return result.reshape(shape)
+
+
+def _extent(shape: Sequence[int], steps: Sequence[int]) -> int | None:
+    """How far the last element of a layout lies from the first; None where elements may share a
+    place."""
+    reach = 0
+    for step, size in sorted(zip(steps, shape, strict=True)):
+        if size > 1:
+            if step <= reach:
+                return None
+            reach += step * (size - 1)
+    return reach
+
+
+def _laid_apart(grad: Any, shape: Any, steps: Any, size: Any, stride: Any, offset: int,
+                extents: Any) -> Any:  # fmt: skip
+    """`as_strided_grad` where each element has a place of its own: written there, and read."""
+    least = min(offset, 0)
+    length = max(offset + extents[0], extents[1]) - least + 1
+    flat = ops.new_zeros(grad, (length,))
+    flat = ops.as_strided_scatter(flat, grad, size, stride, offset - least)
+    return ops.as_strided(flat, shape, steps, -least)
 
 
 def _positions(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
