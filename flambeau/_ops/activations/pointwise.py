@@ -155,12 +155,14 @@ def hardswish(self: Any) -> Any:
     return self * E.minimum(E.maximum(self + 3, 0), 6) / 6
 
 
+def _shrink_grad(grad: Any, self: Any, lambd: Any) -> Any:
+    inside = ops.logical_and(self >= -lambd, self <= lambd)
+    return stepped(ops.where(inside, 0.0, grad), self)
+
+
 @pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", dtypes="float", inplace=False,
            promote="tensors", label="hardshrink_cpu", exact_number=False, out_type=FOUND,
-           backward={
-    "self": lambda grad, self, lambd: stepped(
-        ops.where(ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad), self),
-})  # fmt: skip
+           backward={"self": _shrink_grad})  # fmt: skip
 def hardshrink(self: Any, lambd: Any) -> Any:
     """The input, and 0 from `-lambd` to `lambd`.
 
@@ -172,10 +174,7 @@ def hardshrink(self: Any, lambd: Any) -> Any:
 
 
 @pointwise("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **FLOATS, inplace=False,
-           label="softshrink_check", out_type=FOUND, backward={
-    "self": lambda grad, self, lambd: stepped(
-        ops.where(ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad), self),
-})  # fmt: skip
+           label="softshrink_check", out_type=FOUND, backward={"self": _shrink_grad})  # fmt: skip
 def softshrink(self: Any, lambd: Any) -> Any:
     """The input moved towards 0 by `lambd`, and 0 from `-lambd` to `lambd`."""
     inner = E.where(E.isnan(self), self, 0)
