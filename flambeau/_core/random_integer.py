@@ -54,6 +54,11 @@ _LIMITS: dict[np.dtype, tuple[float, float]] = {
 }
 
 
+def signed(value: int) -> int:
+    """A 64-bit number as the signed one of the same bits."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 def random_(out: np.ndarray, generator: Generator) -> np.ndarray:
     """Integers of [0, largest]; for floats of [0, 2**digits]. ``Tensor.random_()``."""
     if out.size == 0:

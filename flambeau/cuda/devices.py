@@ -22,8 +22,8 @@ ATTRIBUTES = {
     "major": 75, "minor": 76,
 }  # fmt: skip
 """Properties by CUDA's numbers of a device's attributes."""
-BFLOAT16, HOPPER = 8, 9
-"""Major capabilities: from 8 on GPUs compute with bfloat16 and TF32."""
+BFLOAT16 = 8
+"""From this major capability on GPUs compute with bfloat16 and TF32."""
 
 
 class Uuid:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -266,6 +265,3 @@ def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
     for node in reversed(graph.nodes):
         map_arg((node.args, node.kwargs), partial(note, user=node))
     return last
-
-
-MAGIC = {name: getattr(operator, name) for name in INFIX}

@@ -151,40 +151,13 @@ def acquire(to: Expressions, address: Value) -> Value:
                                 f"align {type.size}")  # fmt: skip
 
 
-def _reduce(name: str, floating: str, signed: str, unsigned: str, doc: str) -> Word:
-    def emit(to: Expressions, address: Value, value: Value) -> Value:
-        value = to.adapt(value, address.type.element)
-        element = value.type
-        op = floating if element.is_float else signed if element.kind == "int" else unsigned
-        text = f"atomicrmw {op} {address.typed}, {value.typed} {_scope(to)}monotonic"
-        return to.emit.define(element, f"{text}, align {element.size}")
-
-    emit.__name__, emit.__doc__ = name, f"{doc} Returns what was there before."
-    return word(emit)
-
-
-shared_add = _reduce("shared_add", "fadd", "add", "add", "Add to memory that threads share.")
-shared_max = _reduce("shared_max", "fmax", "max", "umax", "The larger, in memory of threads.")
-shared_min = _reduce("shared_min", "fmin", "min", "umin", "The smaller, in memory of threads.")
-
-
 @word
-def shared_or(to: Expressions, address: Value, value: Value) -> Value:
-    """Set bits of memory that threads share; what was there before."""
+def shared_add(to: Expressions, address: Value, value: Value) -> Value:
+    """Add to memory that threads share. Returns what was there before."""
     value = to.adapt(value, address.type.element)
-    text = f"atomicrmw or {address.typed}, {value.typed} {_scope(to)}monotonic"
+    op = "fadd" if value.type.is_float else "add"
+    text = f"atomicrmw {op} {address.typed}, {value.typed} {_scope(to)}monotonic"
     return to.emit.define(value.type, f"{text}, align {value.type.size}")
-
-
-@word
-def exchange_if(to: Expressions, address: Value, expected: Value, value: Value) -> Value:
-    """Write `value` where memory of threads holds `expected`; what was there before."""
-    type = address.type.element
-    expected, value = to.adapt(expected, type), to.adapt(value, type)
-    name = f"%{to.emit.name()}"
-    to.emit.line(f"{name} = cmpxchg {address.typed}, {expected.typed}, {value.typed} "
-                 f"{_scope(to)}monotonic monotonic, align {type.size}")  # fmt: skip
-    return to.emit.define(type, f"extractvalue {{{type.llvm}, i1}} {name}, 0")
 
 
 # ---- arithmetic

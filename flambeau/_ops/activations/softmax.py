@@ -25,6 +25,10 @@ def _in_aten(name: str, self: Any, dim: int, dtype: Any = None) -> InAten:
     return InAten(name, (self if dtype is None else self.to(dtype), dim, False))
 
 
+def _softmax_grad(grad: Any, result: Any, dim: int) -> Any:
+    return ops._softmax_backward_data(grad, result, dim, result.dtype)
+
+
 @rows(
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     regular=True,
@@ -36,11 +40,7 @@ def _in_aten(name: str, self: Any, dim: int, dtype: Any = None) -> InAten:
     out_type=EXACT,
     autocast="cuda=float32_or_dtype",
     aten=partial(_in_aten, "_softmax"),
-    backward={
-        "self": lambda grad, result, dim: ops._softmax_backward_data(
-            grad, result, dim, result.dtype
-        ),
-    },
+    backward={"self": _softmax_grad},
 )
 def softmax(x: Any) -> Any:
     """`exp(x) / exp(x).sum(dim)`: shares that sum to 1 along `dim`. The shape stays.
@@ -61,11 +61,7 @@ def softmax(x: Any) -> Any:
     label="softmax",
     method=False,
     node="SafeSoftmaxBackward0",
-    backward={
-        "self": lambda grad, result, dim: ops._softmax_backward_data(
-            grad, result, dim, result.dtype
-        ),
-    },
+    backward={"self": _softmax_grad},
 )
 def safe_softmax(x: Any) -> Any:
     """Softmax in which rows that are -inf throughout give 0 instead of NaN."""

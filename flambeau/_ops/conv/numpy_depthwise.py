@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from flambeau._ops.launching.precision import Array
-from flambeau._ops.launching.windows import Ints, extent, pad_spatial
+from flambeau._ops.launching.windows import Ints, pad_spatial, padded_for_mirror
 from flambeau._ops.products.blas import matmul
 
 # Work on this many bytes at a time, so that they stay in the second-level cache.
@@ -177,13 +177,9 @@ def _adjoint_by_forward(
     grad: Array, weight: Array, input_shape: Ints, padding: Ints, dilation: Ints
 ) -> Array:
     """With stride 1 and one output per channel: the forward map with the mirrored kernel."""
-    spans = [extent(taps, gap) for taps, gap in zip(weight.shape[2:], dilation, strict=True)]
-    before = [span - 1 - pad for span, pad in zip(spans, padding, strict=True)]
-    sizes = zip(input_shape[2:], grad.shape[2:], spans, before, strict=True)
-    after = [size - 1 + span - out - low for size, out, span, low in sizes]
     mirrored = np.flip(weight, tuple(range(2, weight.ndim)))
-    padded = pad_spatial(grad, before, after)
-    return forward(padded, mirrored, input_shape[2:], (1,) * len(spans), dilation)
+    padded = padded_for_mirror(grad, weight.shape[2:], input_shape, padding, dilation)
+    return forward(padded, mirrored, input_shape[2:], (1,) * len(dilation), dilation)
 
 
 def backward_weight(

@@ -23,6 +23,7 @@ from flambeau._ops.launching.windows import (
     Ints,
     extent,
     pad_spatial,
+    padded_for_mirror,
     tap_slices,
     window_counts,
     windows,
@@ -322,15 +323,11 @@ def _adjoint_by_conv(
     grad: Array, weight: Array, input_shape: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Array:
     """With stride 1 the transposed map is a convolution with the mirrored kernel."""
-    spans = [extent(taps, gap) for taps, gap in zip(weight.shape[2:], dilation, strict=True)]
-    before = [span - 1 - pad for span, pad in zip(spans, padding, strict=True)]
-    sizes = zip(input_shape[2:], grad.shape[2:], spans, before, strict=True)
-    after = [size - 1 + span - out - low for size, out, span, low in sizes]
     spatial = tuple(range(2, weight.ndim))
     split = np.flip(weight, spatial).reshape(groups, -1, *weight.shape[1:])
     mirrored = split.swapaxes(1, 2).reshape(-1, split.shape[1], *weight.shape[2:])
-    padded = pad_spatial(grad, before, after)
-    return _conv_padded(padded, mirrored, (1,) * len(spans), dilation, groups)
+    padded = padded_for_mirror(grad, weight.shape[2:], input_shape, padding, dilation)
+    return _conv_padded(padded, mirrored, (1,) * len(dilation), dilation, groups)
 
 
 def _adjoint_by_scatter(

@@ -25,7 +25,6 @@ from flambeau._tensor.device_array import DeviceArray, empty
 RAW = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 """Types that elements are moved in where they stay as they are."""
 BYTE = np.dtype(np.uint8)
-UNSIGNED = 1 << 64
 
 
 @cache

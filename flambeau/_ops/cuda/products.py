@@ -40,7 +40,7 @@ WITH_EPILOGUE = frozenset("feE")
 """Types whose products the library finishes with a bias or an activation."""
 HALVES = {"e": "fp16", "E": "bf16"}
 MATRIX = 2
-PLAIN, TURNED = (False, False), (True, True)
+PLAIN = (False, False)
 LEFT, RIGHT = (True, False), (False, True)
 
 

@@ -14,8 +14,6 @@ from flambeau._ops.table.op import (
 )
 from flambeau._tensor.tensor import Tensor
 
-NO_COMPLEX: Any = {"complex": NotImplementedError("clamp is not supported for complex types")}
-
 
 def _lerp(start: np.ndarray, end: np.ndarray, weight: np.ndarray) -> Any:
     """From the nearer end, so that weights 0 and 1 are exact."""

@@ -32,8 +32,6 @@ from flambeau._ops.table.scalars import check_fits, filling
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, method, wrap
 
-NO_COMPLEX: Any = {"complex": NotImplementedError("clamp is not supported for complex types")}
-
 
 @kernel("_where(Tensor condition, Tensor self, Tensor other) -> Tensor", devices="numbers",
         batch="elements", node="WhereBackward0", inline="alike",

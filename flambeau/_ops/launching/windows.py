@@ -37,6 +37,19 @@ def window_count(size: int, kernel: int, stride: int, padding: int, dilation: in
     return (size + 2 * padding - extent(kernel, dilation)) // stride + 1
 
 
+def padded_for_mirror(
+    grad: Array, kernel: Ints, input_shape: Ints, padding: Ints, dilation: Ints
+) -> Array:
+    """The gradient of a convolution of stride 1 with such borders (negative ones crop) that the
+    convolution with the mirrored kernel gives `input_shape` back.
+    """
+    spans = [extent(taps, gap) for taps, gap in zip(kernel, dilation, strict=True)]
+    before = [span - 1 - pad for span, pad in zip(spans, padding, strict=True)]
+    sizes = zip(input_shape[2:], grad.shape[2:], spans, before, strict=True)
+    after = [size - 1 + span - out - low for size, out, span, low in sizes]
+    return pad_spatial(grad, before, after)
+
+
 def pad_spatial(array: Array, before: Ints, after: Ints, value: complex = 0) -> Array:
     """A copy with constant borders around the spatial dims; the array itself without padding.
 

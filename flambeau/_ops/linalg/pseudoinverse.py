@@ -13,9 +13,9 @@ import numpy as np
 from flambeau._ops.linalg import by_name as kernels
 from flambeau._ops.linalg.checks import is_vector
 from flambeau._ops.linalg.systems import (
-    _expanded,
     adjoint,
     adjoint_times,
+    expanded,
     fresh_all,
     named,
     times_adjoint,
@@ -274,6 +274,6 @@ def _norm_cond(A: Any, p: Any) -> Any:
     singular = info != 0
     if not info._data.any():
         return ops.linalg.matrix_norm(A, p) * ops.linalg.matrix_norm(inverse, p)
-    inverse = ops.masked_fill(inverse, _expanded(singular), 0)  # what stands there is no number
+    inverse = ops.masked_fill(inverse, expanded(singular), 0)  # what stands there is no number
     result = ops.linalg.matrix_norm(A, p) * ops.linalg.matrix_norm(inverse, p)
     return ops.masked_fill(result, singular, INFINITY)

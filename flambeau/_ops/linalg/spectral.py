@@ -7,7 +7,6 @@ fixed only up to a phase, so that complex losses must not depend on it; that is 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,6 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import InAten, composite, internal, kernel
 from flambeau._ops.table.outputs import EXACT, castable
 from flambeau._ops.table.pointwise import wants_grad
-
-INFINITY = math.inf
 
 
 def _differences(values: Any) -> Any:

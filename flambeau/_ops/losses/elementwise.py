@@ -27,7 +27,6 @@ from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._runtime import choice
 
 NONE, MEAN, SUM = 0, 1, 2
-REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
 DOT_LIMIT = 1 << 13
 """Up to here BLAS sums squares as exactly as a pairwise sum does."""
 

@@ -11,10 +11,10 @@ from flambeau._compiler import types
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._core.philox import InGraph
 from flambeau._core.philox_sample import dense_order, lanes_of
+from flambeau._core.random_integer import signed
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.random.philox_kernels import THREADS, drop_on_gpu
-from flambeau._ops.random.philox_launch import signed
 from flambeau._runtime.cuda.launch import kernel
 from flambeau._tensor.device_array import DeviceArray, contiguous, empty
 from flambeau._tensor.tensor import wrap

@@ -13,6 +13,7 @@ import numpy as np
 from flambeau._compiler import types
 from flambeau._core import settings
 from flambeau._core.generator import BLOCK, Generator
+from flambeau._core.random_integer import signed
 from flambeau._ops.random import kernels
 from flambeau._runtime.launch import Kernel, kernel
 
@@ -162,13 +163,8 @@ def integers(out: np.ndarray, extent: int, low: int, double: bool, generator: Ge
 def _divisor(extent: int, double: bool) -> tuple[int, ...]:
     """What the kernels divide by: the extent, and for single words the multiple of its inverse."""
     if double:
-        return (_signed(extent),)
-    return extent, _signed(-(-(1 << 64) // extent))
-
-
-def _signed(value: int) -> int:
-    """A 64-bit number as the signed one of the same bits."""
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+        return (signed(extent),)
+    return extent, signed(-(-(1 << 64) // extent))
 
 
 def shuffle(order: np.ndarray, generator: Generator) -> None:

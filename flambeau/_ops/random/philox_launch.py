@@ -16,6 +16,7 @@ from flambeau._compiler.gpu.ptx import Shape
 from flambeau._core import philox_fill, settings
 from flambeau._core.philox import InGraph
 from flambeau._core.philox_fill import Draw
+from flambeau._core.random_integer import signed
 from flambeau._ops.random import philox_kernels as kernels
 from flambeau._runtime import choice
 from flambeau._runtime.cuda import launch as cuda_launch
@@ -68,11 +69,6 @@ def _parameters(draw: Draw) -> list[Any]:
     if not draw.kernel.startswith("integers"):
         return [float(value) for value in given]
     return [signed(int(value)) for value in given]
-
-
-def signed(value: int) -> int:
-    """A 64-bit number as the signed one of the same bits."""
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _on_cpu(out: np.ndarray, draw: Draw) -> Filler:

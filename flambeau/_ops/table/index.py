@@ -13,11 +13,14 @@ nn.functional.softshrink nn.functional.tanh nn.functional.threshold nn.functiona
 relu6_ rrelu_ selu_ threshold_
 """,
     "activations.pointwise": """
-_celu _gelu _gelu_grad _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope _prelu_kernel
-_relu_grad _rrelu_even _silu_slope _softplus_slope _threshold_grad celu elu glu hardshrink
-hardsigmoid hardswish hardtanh leaky_relu mish nn.functional.logsigmoid nn.functional.softplus
-nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu rrelu_with_noise selu silu
-softshrink threshold threshold_backward
+_celu _prelu_kernel _relu_grad _rrelu_even _threshold_grad celu elu glu hardshrink hardsigmoid
+hardswish hardtanh leaky_relu prelu relu rrelu rrelu_with_noise selu softshrink threshold
+threshold_backward
+""",
+    "activations.smooth": """
+_gelu _gelu_grad _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope _silu_slope
+_softplus_slope mish nn.functional.logsigmoid nn.functional.softplus nn.functional.softsign
+nn.functional.tanhshrink silu
 """,
     "activations.softmax": """
 _log_softmax_backward_data _safe_softmax _softmax_backward_data log_softmax logsumexp
@@ -171,12 +174,13 @@ tril_indices triu_indices unravel_index
     "indexing.writes": """
 index_add index_copy index_fill index_reduce masked_fill masked_scatter put
 """,
+    "linalg.determinants": "det linalg.det linalg.slogdet logdet slogdet",
     "linalg.factors": """
-_lu_solve _lu_with_info geqrf linalg.householder_product linalg.ldl_factor linalg.ldl_factor_ex
-linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.qr lu
-lu_solve lu_unpack orgqr ormqr qr
+_lu_solve _lu_with_info linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linalg.lu
+linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve lu lu_solve lu_unpack
 """,
     "linalg.lobpcg": "_lobpcg_pairs lobpcg",
+    "linalg.orthogonal": "geqrf linalg.householder_product linalg.qr orgqr ormqr qr",
     "linalg.pseudoinverse": """
 _linalg_lstsq _linalg_matrix_rank _linalg_pinv _pinv_factors linalg.cond linalg.lstsq
 linalg.matrix_rank linalg.pinv pinverse
@@ -187,16 +191,18 @@ _linalg_eigvals _linalg_eigvalsh _linalg_svdvals linalg.eig linalg.eigh linalg.e
 linalg.eigvalsh linalg.svd linalg.svdvals linalg.vander pca_lowrank svd svd_lowrank vander
 """,
     "linalg.systems": """
-cholesky cholesky_inverse cholesky_solve det inverse linalg.cholesky linalg.cholesky_ex linalg.det
-linalg.inv linalg.inv_ex linalg.slogdet linalg.solve linalg.solve_ex linalg.solve_triangular
-linalg.tensorinv linalg.tensorsolve logdet slogdet triangular_solve
+cholesky cholesky_inverse cholesky_solve inverse linalg.cholesky linalg.cholesky_ex linalg.inv
+linalg.inv_ex linalg.solve linalg.solve_ex linalg.solve_triangular linalg.tensorinv
+linalg.tensorsolve triangular_solve
 """,
     "losses.binary": """
 _binary_cross_entropy_slope _binary_cross_entropy_with_logits_backward binary_cross_entropy
-binary_cross_entropy_backward binary_cross_entropy_with_logits hinge_embedding_loss kl_div
-nn.functional.binary_cross_entropy nn.functional.binary_cross_entropy_with_logits
-nn.functional.gaussian_nll_loss nn.functional.hinge_embedding_loss nn.functional.kl_div
-nn.functional.poisson_nll_loss nn.functional.soft_margin_loss poisson_nll_loss soft_margin_loss
+binary_cross_entropy_backward binary_cross_entropy_with_logits nn.functional.binary_cross_entropy
+nn.functional.binary_cross_entropy_with_logits nn.functional.soft_margin_loss soft_margin_loss
+""",
+    "losses.composed": """
+hinge_embedding_loss kl_div nn.functional.gaussian_nll_loss nn.functional.hinge_embedding_loss
+nn.functional.kl_div nn.functional.poisson_nll_loss poisson_nll_loss
 """,
     "losses.cross_entropy": """
 _cross_entropy _cross_entropy2d _cross_entropy_backward _cross_entropy_of_halves
@@ -449,13 +455,13 @@ scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_
 index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_reduce index_reduce_
 masked_fill masked_fill_ masked_scatter masked_scatter_ put put_
 """,
-    "linalg.factors": "geqrf lu lu_solve orgqr ormqr qr",
+    "linalg.determinants": "det logdet slogdet",
+    "linalg.factors": "lu lu_solve",
+    "linalg.orthogonal": "geqrf orgqr ormqr qr",
     "linalg.pseudoinverse": "pinverse",
     "linalg.removed": "eig lstsq solve symeig",
     "linalg.spectral": "svd",
-    "linalg.systems": """
-cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve
-""",
+    "linalg.systems": "cholesky cholesky_inverse cholesky_solve inverse triangular_solve",
     "normalization.renorm": "renorm renorm_",
     "pooling.windows": "_gather_planes _max_pool2d_pick _max_pool3d_pick _scatter_planes",
     "products.composed": "cross ger inner kron matrix_exp matrix_power outer",

@@ -105,19 +105,7 @@ class Driver:
         """Give pinned memory back."""
         raise NotImplementedError
 
-    def register_host(self, address: int, nbytes: int) -> None:
-        """Pin memory of the host that is there."""
-        raise NotImplementedError
-
-    def unregister_host(self, address: int) -> None:
-        """Let pinned memory be ordinary memory again."""
-        raise NotImplementedError
-
     # ---- streams
-
-    def stream_priorities(self) -> tuple[int, int]:
-        """The least and the greatest priority of the current device: 0 and -5."""
-        raise NotImplementedError
 
     def new_stream(self, priority: int = 0) -> int:
         """A queue of work that does not wait for the default stream."""
@@ -182,16 +170,8 @@ class Driver:
         """Load a cubin, or PTX, into the current device."""
         raise NotImplementedError
 
-    def unload_module(self, module: int) -> None:
-        """Give a module's memory back; its functions are no more."""
-        raise NotImplementedError
-
     def function(self, module: int, name: str) -> int:
         """The kernel of that name in a module."""
-        raise NotImplementedError
-
-    def function_attribute(self, function: int, number: int) -> int:
-        """An attribute of a kernel by CUDA's number: 4 is the count of its registers."""
         raise NotImplementedError
 
     def launch(
@@ -232,10 +212,6 @@ class Driver:
 
     def launch_graph(self, executable: int, stream: int) -> None:
         """Put all work of a graph into a stream."""
-        raise NotImplementedError
-
-    def graph_nodes(self, graph: int) -> int:
-        """How many pieces of work a graph holds."""
         raise NotImplementedError
 
     def print_graph(self, graph: int, path: str) -> None:

@@ -254,7 +254,7 @@ class FakeDriver(Driver):
     # ---- pinned memory
 
     def is_pinned(self, address: int) -> bool:
-        """Whether an address lies in memory that `allocate_host` or `register_host` gave."""
+        """Whether an address lies in memory that `allocate_host` gave."""
         return any(start <= address < start + size for start, (size, _) in self.pinned.items())
 
     def allocate_host(self, nbytes: int) -> int:
@@ -269,19 +269,7 @@ class FakeDriver(Driver):
         if self.pinned.pop(address, None) is None:
             raise errors.error(errors.INVALID_VALUE)
 
-    def register_host(self, address: int, nbytes: int) -> None:
-        """Treat memory of the host as pinned."""
-        self.pinned[address] = nbytes, None
-
-    def unregister_host(self, address: int) -> None:
-        """Treat it as ordinary memory again."""
-        self.free_host(address)
-
     # ---- streams and events
-
-    def stream_priorities(self) -> tuple[int, int]:
-        """As an H100 has them."""
-        return 0, -5
 
     def new_stream(self, priority: int = 0) -> int:
         """A new queue."""
@@ -420,10 +408,6 @@ class FakeDriver(Driver):
         accesses = [access for node in nodes for access in node.accesses]
         run = lambda: self.queues.run_graph(nodes)  # noqa: E731
         self.queues.put(self._at(stream), run, accesses, replays=True)
-
-    def graph_nodes(self, graph: int) -> int:
-        """How many nodes a graph has."""
-        return len(self.graphs[graph])
 
     def print_graph(self, graph: int, path: str) -> None:
         """Write the nodes and their edges to a file."""

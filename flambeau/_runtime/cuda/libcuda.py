@@ -49,14 +49,11 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuDevicePrimaryCtxRetain": (OUT, c_int),
     "cuCtxSetCurrent": (c_void_p,),
     "cuCtxSynchronize": (),
-    "cuCtxGetStreamPriorityRange": (OUT, OUT),
     "cuMemGetInfo_v2": (OUT, OUT),
     "cuMemAlloc_v2": (OUT, c_size_t),
     "cuMemFree_v2": (c_uint64,),
     "cuMemHostAlloc": (OUT, c_size_t, c_uint),
     "cuMemFreeHost": (c_void_p,),
-    "cuMemHostRegister_v2": (c_void_p, c_size_t, c_uint),
-    "cuMemHostUnregister": (c_void_p,),
     "cuMemcpyHtoDAsync_v2": (c_uint64, c_void_p, c_size_t, c_void_p),
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
     "cuMemcpyAsync": (c_uint64, c_uint64, c_size_t, c_void_p),
@@ -81,9 +78,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuIpcGetEventHandle": (OUT, c_void_p),
     "cuIpcOpenEventHandle": (OUT, EventHandle),
     "cuModuleLoadData": (OUT, c_char_p),
-    "cuModuleUnload": (c_void_p,),
     "cuModuleGetFunction": (OUT, c_void_p, c_char_p),
-    "cuFuncGetAttribute": (OUT, c_int, c_void_p),
     "cuFuncSetAttribute": (c_void_p, c_int, c_int),
     "cuLaunchKernel": (
         c_void_p, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_void_p, c_void_p,
@@ -91,7 +86,6 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     ),
     "cuGraphInstantiateWithFlags": (OUT, c_void_p, c_uint64),
     "cuGraphLaunch": (c_void_p, c_void_p),
-    "cuGraphGetNodes": (c_void_p, c_void_p, OUT),
     "cuGraphDebugDotPrint": (c_void_p, c_char_p, c_uint),
     "cuGraphDestroy": (c_void_p,),
     "cuGraphExecDestroy": (c_void_p,),
@@ -281,16 +275,6 @@ class LibCuda(Driver):
         self.call("cuMemFreeHost", address)
         del self.pinned[address]
 
-    def register_host(self, address: int, nbytes: int) -> None:
-        """Pin memory of the host that is there."""
-        self.call("cuMemHostRegister_v2", address, nbytes, 1)
-        self.pinned[address] = nbytes
-
-    def unregister_host(self, address: int) -> None:
-        """Let pinned memory be ordinary memory again."""
-        self.call("cuMemHostUnregister", address)
-        del self.pinned[address]
-
     def is_pinned(self, address: int) -> bool:
         """Whether an address lies in pinned memory."""
         return any(start <= address < start + size for start, size in self.pinned.items())
@@ -309,12 +293,6 @@ class LibCuda(Driver):
             self.call("cuThreadExchangeStreamCaptureMode", byref(mode))
 
     # ---- streams
-
-    def stream_priorities(self) -> tuple[int, int]:
-        """The least and the greatest priority of the current device."""
-        least, greatest = c_int(), c_int()
-        self.call("cuCtxGetStreamPriorityRange", byref(least), byref(greatest))
-        return least.value, greatest.value
 
     def new_stream(self, priority: int = 0) -> int:
         """A stream that does not wait for the default one."""
@@ -384,17 +362,9 @@ class LibCuda(Driver):
         with self.relaxed():
             return self.handle("cuModuleLoadData", image)
 
-    def unload_module(self, module: int) -> None:
-        """Give a module's memory back."""
-        self.call("cuModuleUnload", module)
-
     def function(self, module: int, name: str) -> int:
         """The kernel of that name in a module."""
         return self.handle("cuModuleGetFunction", module, name.encode())
-
-    def function_attribute(self, function: int, number: int) -> int:
-        """An attribute of a kernel."""
-        return self.number("cuFuncGetAttribute", number, function)
 
     def launch(
         self, function: int, grid: tuple[int, ...], threads: int, shared: int, stream: int,
@@ -449,12 +419,6 @@ class LibCuda(Driver):
     def launch_graph(self, executable: int, stream: int) -> None:
         """Put all work of a graph into a stream."""
         self.call("cuGraphLaunch", executable, stream)
-
-    def graph_nodes(self, graph: int) -> int:
-        """How many pieces of work a graph holds."""
-        found = c_size_t()
-        self.call("cuGraphGetNodes", graph, None, byref(found))
-        return found.value
 
     def print_graph(self, graph: int, path: str) -> None:
         """Write a graph to a file, in the language of Graphviz."""

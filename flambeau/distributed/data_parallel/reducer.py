@@ -59,7 +59,6 @@ class Reducer:
         self._hook: Hook | None = None
         self._hook_state: Any = None
         self._finds_unused = False
-        self._is_first = True
         self._expected: list[int] | None = None
         self._reset()
         self._active = False

@@ -29,10 +29,6 @@ class Spec:
         """The same tensor at other places."""
         return replace(self, placements=tuple(placements))
 
-    def local_shape(self) -> Sizes:
-        """The shape of this process's part."""
-        return local_shape_and_offset(self.shape, self.mesh, self.placements)[0]
-
     def __str__(self) -> str:
         letter = "f" if self.dtype.is_floating_point else "c" if self.dtype.is_complex else "i"
         name = "b8" if str(self.dtype) == "torch.bool" else f"{letter}{self.dtype.itemsize * 8}"

@@ -15,8 +15,6 @@ from flambeau.jit.run.program import Program
 from flambeau.jit.run.support import Raised
 
 HEAD = "The following operation failed in the TorchScript interpreter.\n"
-NAMED = (KeyError, ValueError, TypeError, AssertionError, ZeroDivisionError)
-"""Errors of operators whose class torch names in the message."""
 
 
 def translated(error: BaseException) -> BaseException:

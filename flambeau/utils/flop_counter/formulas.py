@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._core.layout import Size
 from flambeau._tensor.tensor import Tensor
 from flambeau.library.overloads import OpOverloadPacket, ops
 from flambeau.utils._pytree import tree_map
@@ -162,8 +161,3 @@ def sdpa_backward_flop(grad_out_shape: Any, query_shape: Any, key_shape: Any, va
                        *args: Any, out_shape: Any = None, **kwargs: Any) -> int:  # fmt: skip
     """Of the gradients of attention."""
     return sdpa_backward_flop_count(grad_out_shape, query_shape, key_shape, value_shape)
-
-
-def is_shape(value: Any) -> bool:
-    """Whether a value is the shape of a tensor."""
-    return isinstance(value, Size)

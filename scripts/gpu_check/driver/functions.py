@@ -10,7 +10,7 @@ import numpy as np
 import flambeau
 from flambeau._runtime.cuda import pinned
 from flambeau._runtime.cuda.memory import running
-from scripts.gpu_check.driver.kernels import PTX, K, Kernels, Loaded, taken
+from scripts.gpu_check.driver.kernels import K, Kernels, Loaded, taken
 from scripts.gpu_check.driver.results import raised, same
 
 MIB = 1 << 20
@@ -19,8 +19,6 @@ MIB = 1 << 20
 def devices() -> dict[str, Any]:
     d = running(0)
     Loaded.kernels = Kernels()
-    least, greatest = d.stream_priorities()
-    same((least, greatest <= -1), (0, True))
     free, total = d.memory_info()
     assert 0 < free <= total == d.total_memory(0) or abs(total - d.total_memory(0)) < total // 20
     assert len(d.uuid(0)) == 16 and d.device_count() >= 1
@@ -62,12 +60,6 @@ def pinned_memory() -> None:
     d.to_host(host, x, 1 << 20, stream, False)
     d.synchronize_stream(stream)
     same(view, np.arange(1 << 18) + 5, "pinned")
-    own = np.zeros(1 << 18, np.uint32)
-    d.register_host(own.ctypes.data, own.nbytes)
-    d.to_host(own.ctypes.data, x, 1 << 20, stream, False)
-    d.synchronize_stream(stream)
-    d.unregister_host(own.ctypes.data)
-    same(own, np.arange(1 << 18) + 5, "registered")
     d.free_host(host)
     d.free(x)
     d.free_stream(stream)
@@ -89,11 +81,8 @@ def kernels() -> dict[str, Any]:
         same(taken(x, 1), [place], "shared memory")
     found: dict[str, Any] = {}
     if not d.fake:
-        found["registers of add"] = d.function_attribute(K.add, 4)
         raised((200, 218), lambda: d.load_module(b"nonsense\0"))
         raised(500, lambda: d.function(K.module, "missing"))
-        other = d.load_module(PTX.encode() + b"\0")
-        d.unload_module(other)
     raised(1, lambda: d.free(x + 512)) if d.fake else None
     d.free(x)
     return found
@@ -151,7 +140,6 @@ def graphs() -> dict[str, Any]:
     graph = d.end_capture(main)
     same(d.capture_status(main), 0)
     same(taken(x, 1024), [0] * 1024, "nothing was done")
-    same(d.graph_nodes(graph), 3, "nodes")
     executable = d.instantiate(graph)
     d.free_graph(graph)
     for _ in range(5):

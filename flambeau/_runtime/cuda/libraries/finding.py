@@ -74,12 +74,3 @@ def load(name: str) -> ctypes.CDLL:
         except OSError:
             continue
     raise MissingLibrary(name)
-
-
-def installed(name: str) -> bool:
-    """Whether a library can be loaded."""
-    try:
-        load(name)
-    except MissingLibrary:
-        return False
-    return True

@@ -81,7 +81,7 @@ class FusedBackward(Node):
         """Gradients that can be differentiated again: the group's operators are recorded anew, on
         aliases: an argument may have been computed from another one.
         """
-        from flambeau.autograd import enable_grad, grad
+        from flambeau.autograd import enable_grad
 
         changed = self._changed()
         values = list(self.values)
@@ -95,10 +95,7 @@ class FusedBackward(Node):
             arrays = {slot: kept[place] for slot, place in self.form.slots.items()}
             saving.put_back(results, [values[k]._node for k in self.form.wanted], arrays)
         recorded = [r for r, has in zip(results, self.form.recorded, strict=True) if has]
-        given = [(r, g) for r, g in zip(recorded, grads, strict=True) if g is not None]
-        wanted = [values[position] for position in self.form.wanted]
-        return tuple(grad([r for r, _ in given], wanted, [g for _, g in given],
-                          create_graph=bool(modes.grad.enabled), allow_unused=True))  # fmt: skip
+        return saving.gradients(recorded, grads, [values[k] for k in self.form.wanted])
 
     def _changed(self) -> bool:
         """Whether an argument was written to since. What operators have computed from it and saved

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.graph import AliasBackward0, Node, SavedResult, short_title
 
@@ -125,3 +126,14 @@ def with_history(tensor: Tensor, edge: Any) -> Tensor:
     found: Tensor = tensor.detach()  # type: ignore[attr-defined]
     found._node, found._requires_grad = AliasBackward0(edge), True
     return found
+
+
+def gradients(results: Sequence[Tensor], grads: Sequence[Any],
+              wanted: Sequence[Tensor]) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients at some tensors of results recorded anew, from those of the results, None where
+    a result has none; they can be differentiated again where that is asked for."""
+    from flambeau.autograd import grad
+
+    given = [(r, g) for r, g in zip(results, grads, strict=True) if g is not None]
+    return tuple(grad([r for r, _ in given], wanted, [g for _, g in given],
+                      create_graph=bool(modes.grad.enabled), allow_unused=True))  # fmt: skip

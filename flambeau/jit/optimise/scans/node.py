@@ -21,7 +21,7 @@ from flambeau.autograd.graph import (
 )
 from flambeau.autograd.history import edge_of
 from flambeau.jit.optimise import faults
-from flambeau.jit.optimise.fusion.saving import with_history
+from flambeau.jit.optimise.fusion.saving import gradients, with_history
 from flambeau.jit.optimise.fusion.symbols import NotFusible
 from flambeau.jit.optimise.scans.course import Ends, Token
 
@@ -90,17 +90,14 @@ class ScanBackward(Node):
         """Gradients that can be differentiated again: the loop's operators are recorded anew, on
         aliases: an argument may have been computed from another one.
         """
-        from flambeau.autograd import enable_grad, grad
+        from flambeau.autograd import enable_grad
 
         with enable_grad():
             values = self._aliases()
             results = self.scan.plain(*values)
             results = results if isinstance(results, tuple) else (results,)
-        given = [(results[k], g) for k, g in zip(self.recorded, grads, strict=True)
-                 if g is not None]  # fmt: skip
-        wanted = [values[position] for position in self.form.wanted]
-        return tuple(grad([r for r, _ in given], wanted, [g for _, g in given],
-                          create_graph=bool(modes.grad.enabled), allow_unused=True))  # fmt: skip
+        recorded = [results[k] for k in self.recorded]
+        return gradients(recorded, grads, [values[k] for k in self.form.wanted])
 
     def _aliases(self) -> list[Any]:
         """The arguments as they were when the loop ran, with the history that they had."""

@@ -18,7 +18,6 @@ PARTS = frozenset(("aten::split", "aten::split_with_sizes", "aten::slice", "aten
                    "aten::cat", "aten::__getitem__"))  # fmt: skip
 KINDS = (COMPUTING - ROWS) | PASSIVE | PRODUCTS | PARTS
 """What a round may consist of."""
-SCALARS = (T.INT, T.FLOAT, T.BOOL, T.NUMBER)
 
 
 def may_be(found: loops.CollectingLoop) -> bool:

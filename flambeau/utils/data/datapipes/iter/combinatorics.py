@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 from flambeau.utils.data.datapipes._decorator import functional_datapipe
 from flambeau.utils.data.datapipes.datapipe import IterDataPipe
@@ -30,8 +30,31 @@ class SamplerIterDataPipe(IterDataPipe):
         return len(self.sampler)
 
 
-def new_seed() -> int:
-    """A seed from the default random stream."""
+class Shuffling(IterDataPipe):
+    """A pipe in random order: the seed of a pass is drawn from the default stream, unless
+    `set_seed` gave one for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rng, self._enabled = random.Random(), True
+        self._seed: int | None = None
+
+    def set_shuffle(self, shuffle: bool = True) -> Self:
+        """Shuffle, or leave the order as it is."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed: int) -> Self:
+        """The seed of the next pass."""
+        self._seed = seed
+        return self
+
+    def _begin(self) -> None:
+        self._rng.seed(_new_seed() if self._seed is None else self._seed)
+        self._seed = None
+
+
+def _new_seed() -> int:
     from flambeau._core.dtype import int64
     from flambeau._ops.table.namespace import ops
 
@@ -39,11 +62,8 @@ def new_seed() -> int:
 
 
 @functional_datapipe("shuffle")
-class ShufflerIterDataPipe(IterDataPipe):
-    """Items in random order, as far as `buffer_size` of them allow.
-
-    A pass draws its seed from the default stream, unless `set_seed` gave one for it.
-    """
+class ShufflerIterDataPipe(Shuffling):
+    """Items in random order, as far as `buffer_size` of them allow."""
 
     def __init__(self, datapipe: IterDataPipe, *, buffer_size: int = 10000,
                  unbatch_level: int = 0) -> None:  # fmt: skip
@@ -53,26 +73,13 @@ class ShufflerIterDataPipe(IterDataPipe):
         if unbatch_level:
             datapipe = datapipe.unbatch(unbatch_level)
         self.datapipe, self.buffer_size = datapipe, buffer_size
-        self._rng, self._enabled = random.Random(), True
         self._buffer: list[Any] = []
-        self._seed: int | None = None
-
-    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Shuffle, or leave the order as it is."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """The seed of the next pass."""
-        self._seed = seed
-        return self
 
     def reset(self) -> None:
         """Begin with an empty buffer and a seed."""
         self._buffer = []
         if self._enabled:
-            self._rng.seed(new_seed() if self._seed is None else self._seed)
-            self._seed = None
+            self._begin()
 
     def __iter__(self) -> Iterator[Any]:
         if not self._enabled:

@@ -124,7 +124,6 @@ class _Shared(IterDataPipe):
     def reset(self) -> None:
         """Everything from the start."""
         self.source: Any = None
-        self.is_read = False
         self.done = False
         self.generation += 1
         self.begun: set[int] = set()
