@@ -17,7 +17,8 @@ active = Active()
 
 
 class Shared:
-    """What the first of several users switches on, and the last one off."""
+    """What the first of several users switches on, and the last one off. `off` undoes `on` also
+    where that has raised half-way."""
 
     def __init__(self, on: Callable[[], None], off: Callable[[], None]) -> None:
         self.on, self.off = on, off
@@ -26,9 +27,13 @@ class Shared:
 
     def __enter__(self) -> None:
         with self.lock:
+            if not self.users:
+                try:
+                    self.on()
+                except BaseException:
+                    self.off()
+                    raise
             self.users += 1
-            if self.users == 1:
-                self.on()
 
     def __exit__(self, *exc: object) -> None:
         with self.lock:

@@ -44,7 +44,8 @@ def _report() -> None:
 
 
 def _report_no_more() -> None:
-    LISTENERS.remove(_redirect)
+    if _redirect in LISTENERS:
+        LISTENERS.remove(_redirect)
     _redirection.end()
 
 
