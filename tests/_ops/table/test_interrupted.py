@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 import flambeau as torch
+from flambeau._ops.table import namespace
 from flambeau._ops.table.op import REGISTRY, register
 
 SCRIPT = """
@@ -125,6 +127,23 @@ def test_what_begins_with_the_first_mode_batch_or_class_is_begun_wholly() -> Non
     done = subprocess.run([sys.executable, "-c", FIRST_TIMES], capture_output=True, text=True,
                           timeout=300, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+class Imports(str):
+    """A name at whose sight another thread's import registers rows."""
+
+    __slots__ = ()
+
+    def startswith(self, *given: Any) -> bool:
+        namespace.BY_NAME["another"] = []
+        return super().startswith(*given)
+
+
+def test_rows_may_be_registered_while_a_name_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names that there are were run through while they became more: RuntimeError."""
+    names = {Imports("first"): [], "linalg.inv": []}
+    monkeypatch.setattr(namespace, "BY_NAME", names)
+    assert isinstance(namespace.Namespace().linalg, namespace.Namespace)
 
 
 def test_two_rows_of_one_name_are_still_refused() -> None:
