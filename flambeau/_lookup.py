@@ -154,7 +154,7 @@ def name_of_ops(name: str) -> Any:
 
 def names() -> Iterator[str]:
     """Everything that `find` finds, except functions that work in place."""
-    yield from (name for name in BY_NAME if "." not in name and _is_function(name))
+    yield from (name for name in list(BY_NAME) if "." not in name and _is_function(name))
     yield from HOME
     yield from MODULES
     yield "Storage"

@@ -19,6 +19,7 @@ import inspect
 import linecache
 import re
 import textwrap
+import threading
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -101,8 +102,8 @@ class Native:
             found = ast.parse(self.source).body[0]
             if not isinstance(found, ast.FunctionDef):
                 raise CompileError(f"{self.name} is not a function")
-            self._tree = found
             self._assigned = _assigned_often(found)
+            self._tree = found
         return self._tree
 
     @property
@@ -152,19 +153,37 @@ class Native:
 
     def digest(self) -> str:
         """A hash of the text, of the kernels and of the constants that it uses."""
-        if not self._digest:
-            self._digest = "..."  # a kernel that calls itself
+        if self._digest:
+            return self._digest
+        before = under_way.natives
+        if self in before:  # a kernel that calls itself
+            return "..."
+        try:
+            under_way.natives = (*before, self)
             parts = [self.source, str((self.apart, self.outline, self.vectorize))]
             # what stands below the kernel in its module is in the globals only
             scope = ChainMap(self.scope, self.function.__globals__)
             parts += _stamps_of_names(self._names_read(), scope)
             self._digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        finally:
+            under_way.natives = before
         return self._digest
 
     def _names_read(self) -> set[str]:
         if self._generated:
             return {*IDENTIFIER.findall(self._source)} - {self.function.__name__}
         return _names_in(self.function.__code__)
+
+
+class _UnderWay(threading.local):
+    """Of which kernels this thread makes digests, the outermost first. No kernel notes that itself:
+    it would be left noted by an error, and seen by other threads, whose keys would lack its text.
+    """
+
+    natives: tuple[Native, ...] = ()
+
+
+under_way = _UnderWay()
 
 
 def stamp(value: Any) -> str:

@@ -125,7 +125,7 @@ class observing:
         self.observer = observer
 
     def __enter__(self) -> Observer:
-        stacks.observers.append(self.observer)
+        stacks.observers += [self.observer]  # no call: no signal comes between
         watch.active += 1
         watch.nodes += 1
         return self.observer

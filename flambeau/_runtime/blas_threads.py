@@ -58,18 +58,23 @@ def always_alone(function: Callable[..., Any], *arguments: Any, **options: Any) 
 
 def _by_one(number: Any, function: Callable[..., Any], arguments: Any, options: Any) -> Any:
     get, put = number
-    with Alone.lock:
-        if Alone.inside == 0:
-            Alone.before = get()
-            put(1)
-        Alone.inside += 1
-    try:
+    is_inside = False
+    try:  # all of it: a signal's handler may raise between any two calls
+        with Alone.lock:
+            is_first = Alone.inside == 0
+            if is_first:
+                Alone.before = get()
+            Alone.inside += 1
+            is_inside = True
+            if is_first:
+                put(1)
         return function(*arguments, **options)
     finally:
-        with Alone.lock:
-            Alone.inside -= 1
-            if Alone.inside == 0:
-                put(Alone.before)
+        if is_inside:
+            with Alone.lock:
+                Alone.inside -= 1
+                if Alone.inside == 0:
+                    put(Alone.before)
 
 
 @cache

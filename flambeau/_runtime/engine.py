@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from flambeau._compiler import native as compiler
+from flambeau._core import forks
 from flambeau._runtime import cache, choice, features, library, machine_code, rooms
 from flambeau._version import __version__
 
@@ -124,16 +125,17 @@ def loaded(key: str, wanted: tuple[str, ...], made: Callable[[], bytes],
            name: str = "") -> dict[str, int]:  # fmt: skip
     """Addresses of symbols in machine code that the cache has under a key, or that is made now.
     `name`: under which a library keeps it, while one is recorded."""
-    code = cache.read(key)
-    if code is None:
-        code = made()
-        cache.write(key, code)
-    try:
-        found = _link(key, code, wanted)
-    except RuntimeError:  # what LLVM says of machine code that it cannot load
-        cache.remove(key)
-        code = made()
-        found = _link(key, code, wanted)
+    with forks.held_off():
+        code = cache.read(key)
+        if code is None:
+            code = made()
+            cache.write(key, code)
+        try:
+            found = _link(key, code, wanted)
+        except RuntimeError:  # what LLVM says of machine code that it cannot load
+            cache.remove(key)
+            code = made()
+            found = _link(key, code, wanted)
     library.keep(name, code)
     return found
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.types import Pointer
+from flambeau._core import forks
 from flambeau._runtime import allocator, choice, threads, trampoline
 from flambeau._runtime.cpu import _HEADER, _word_at, address
 from flambeau._runtime.observed import observers, tell
@@ -171,10 +172,6 @@ def limits_of(array: np.ndarray) -> tuple[int, int]:
 KERNELS: dict[Any, Kernel] = {}
 KIND = LibraryKernel if choice.FROM_LIBRARY else Kernel
 LOCK = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child must not be made while LLVM is at work elsewhere
-    os.register_at_fork(
-        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
-    )
 
 
 def kernel(native: Any, **statics: Any) -> Kernel:
@@ -182,7 +179,7 @@ def kernel(native: Any, **statics: Any) -> Kernel:
     key = (native, *statics.items())
     found = KERNELS.get(key)
     if found is None:
-        with LOCK:
+        with forks.held_off(), LOCK:  # nobody holds the lock when a child is made
             found = KERNELS.get(key)
             if found is None:
                 found = KERNELS[key] = KIND(native, statics)

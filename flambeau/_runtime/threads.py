@@ -14,7 +14,7 @@ import signal
 import threading
 from typing import Any
 
-from flambeau._core import processors, settings
+from flambeau._core import processors, settings, signals
 from flambeau._runtime import pool_kernels as layout
 
 SPIN = 1_000_000
@@ -67,19 +67,18 @@ class NativePool:
         return limit
 
     def grow(self, wanted: int) -> None:
-        """Start threads until there are `wanted`; signals stay with Python's own threads."""
-        with Shared.lock:
+        """Start threads until there are `wanted`; signals stay with Python's own threads.
+
+        A place counts as taken before its thread is started: no second one gets it, whatever a
+        signal's handler raises meanwhile. Where the system allows no more threads, and in a place
+        without one, the work is done with fewer.
+        """
+        with Shared.lock, signals.blocked(signal.valid_signals()):
             cores = processors.usable()
-            masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-            try:
-                while self.started < wanted and self._start(
-                    self.started + 1, SPIN if self.started + 1 < cores else CROWDED
-                ):
-                    self.started += 1
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-            # Where the system allows no more threads, the work is done with fewer.
-            self.started = max(self.started, wanted)
+            while self.started < wanted:
+                self.started += 1
+                if not self._start(self.started, SPIN if self.started < cores else CROWDED):
+                    self.started = wanted
 
     def _start(self, number: int, spin: int) -> bool:
         place = self.places + 8 * layout.PLACE * (number - 1)

@@ -45,9 +45,13 @@ SMALL = 1 << 12
 class Pages:
     """The pages under a tensor without memory. While any are there, calls are looked at."""
 
+    is_counted = False
+    """Whether `__del__` has to count back: the making may be interrupted."""
+
     def __init__(self, nbytes: int) -> None:
-        modes.watch.active += 1  # first: `__del__` counts back also where there are no addresses
+        modes.watch.active += 1
         modes.watch.results += 1
+        self.is_counted = True
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
         if nbytes <= SMALL:
             source: Any = bytes(nbytes)
@@ -58,8 +62,9 @@ class Pages:
         self.__array_interface__ = held.__array_interface__
 
     def __del__(self) -> None:
-        modes.watch.active -= 1
-        modes.watch.results -= 1
+        if self.is_counted:
+            modes.watch.active -= 1
+            modes.watch.results -= 1
 
 
 def blank(nbytes: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from flambeau._core import modes
 from flambeau._core.class_homes import own_module
 from flambeau._core.dtype import dtype
 from flambeau._core.missing import MissingAttribute
+from flambeau._core.once import Once
 from flambeau._tensor.attributes import fields_of
 from flambeau._tensor.method_names import IN_PYTHON
 from flambeau._tensor.tensor import Tensor, provides
@@ -196,8 +197,9 @@ def handle(
 def _by_mode(function: Any, types: tuple[type, ...], args: Any, kwargs: Any) -> Any:
     """The answer of the innermost mode; while it runs, the next one is innermost."""
     stack = modes.stacks.function_modes
-    mode = stack.pop()
+    mode = stack[-1]
     try:
+        del stack[-1]
         if getattr(mode.__torch_function__, "__self__", mode) is type(mode):
             raise RuntimeError("Defining your mode's `__torch_function__` as a classmethod is not "
                                "supported, please make it a plain method")  # fmt: skip
@@ -450,10 +452,9 @@ def order_of_bases(cls: type, order: list[type]) -> list[type]:
     return [*order[:place], Guarded, *order[place:]]
 
 
+@Once
 def begin() -> None:
     """From now on there are classes that take part."""
-    if modes.watch.overriding:
-        return
     modes.watch.overriding = True
     for name, stand in stands().items():
         setattr(Guarded, name, stand)

@@ -148,13 +148,13 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        overrides.watch_all()
-        modes.stacks.function_modes.append(self)
+        overrides.watching.__enter__()
+        modes.stacks.function_modes += [self]  # no call: no signal comes between
         return self
 
     def __exit__(self, *exc: object) -> None:
-        modes.stacks.function_modes.pop()
-        overrides.watch_no_more()
+        del modes.stacks.function_modes[-1]
+        overrides.watching.__exit__()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:

@@ -193,10 +193,10 @@ class PackageExporter:
             place=(package, resource),
         )  # fmt: skip
         self._follow(node, list(names))
-        for key, reference in self._storages.by_key.items():
+        for key in self._storages.by_key:
             if key not in self._stored:
                 self._stored.add(key)
-                self._write(f".data/{key}.storage", reference.storage.on_host())
+                self._write(f".data/{key}.storage", self._storages.content(key))
         self._write(filename, content)
 
     def save_text(self, package: str, resource: str, text: str) -> None:

@@ -1,9 +1,8 @@
-"""What recordings share: the recorder of each thread, and switches of the whole process."""
+"""What recordings share: the recorder of each thread."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 
@@ -14,24 +13,3 @@ class Active(threading.local):
 
 
 active = Active()
-
-
-class Shared:
-    """What the first of several users switches on, and the last one off."""
-
-    def __init__(self, on: Callable[[], None], off: Callable[[], None]) -> None:
-        self.on, self.off = on, off
-        self.users = 0
-        self.lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        with self.lock:
-            self.users += 1
-            if self.users == 1:
-                self.on()
-
-    def __exit__(self, *exc: object) -> None:
-        with self.lock:
-            self.users -= 1
-            if not self.users:
-                self.off()

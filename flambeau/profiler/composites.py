@@ -10,10 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from flambeau._core.once import Shared
 from flambeau._ops.table.op import LISTENERS, REGISTRY, Op
 from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor.tensor import Tensor
-from flambeau.profiler.active import Shared, active
+from flambeau.profiler.active import active
 
 PYTHON_ONLY = ("nn.functional", "masked")
 """Namespaces whose composites are plain Python functions in PyTorch, which its profiler never sees;
@@ -44,7 +45,8 @@ def _report() -> None:
 
 
 def _report_no_more() -> None:
-    LISTENERS.remove(_redirect)
+    if _redirect in LISTENERS:
+        LISTENERS.remove(_redirect)
     _redirection.end()
 
 

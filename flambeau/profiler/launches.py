@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._core.once import Shared
 from flambeau._runtime.launch import Kernel
-from flambeau.profiler.active import Shared, active
+from flambeau.profiler.active import active
 
 _plain: list[tuple[str, Callable[..., Any]]] = []
 

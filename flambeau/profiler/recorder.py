@@ -73,15 +73,20 @@ class Recorder(Observer):
     def start(self) -> None:
         """From now on, note."""
         self.thread = threading.get_ident()
-        if self.options.modules:
-            self._parts.append(ModuleRanges(self))
-        self._parts += [composites.reporting, observing(self)]
+        parts: list[Any] = [ModuleRanges(self)] if self.options.modules else []
+        parts += [composites.reporting, observing(self)]
         if self.options.kernels:
-            self._parts.append(launches.watching)
-        for part in self._parts:
-            part.__enter__()
-        self._outer, active.recorder = active.recorder, self
-        self.began = perf_counter_ns()
+            parts.append(launches.watching)
+        self._outer = active.recorder
+        try:
+            for part in parts:
+                part.__enter__()
+                self._parts.append(part)
+            active.recorder = self
+            self.began = perf_counter_ns()
+        except BaseException:  # a signal's handler: nobody would stop what did not begin
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Note no more; what still runs ends now."""

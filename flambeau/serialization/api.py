@@ -92,7 +92,7 @@ def _write_archive(
     writer.write(".storage_alignment", str(options.storage_alignment).encode())
     if byteorder:
         writer.write("byteorder", sys.byteorder.encode())
-    contents = {f"data/{key}": item.storage.on_host() for key, item in storages.by_key.items()}
+    contents = {f"data/{key}": storages.content(key) for key in storages.by_key}
     if file_options.thread.skip_data:
         for name, array in contents.items():
             writer.reserve(name, array.size)
@@ -260,7 +260,9 @@ def _position(f: Any) -> int:
 def _read_rest(f: Any) -> Any:
     """The bytes of a file object from its position to its end."""
     start = _position(f)
-    if type(f) in (io.BufferedReader, io.FileIO) and Path(str(f.name)).is_file():
+    raw = f.raw if type(f) is io.BufferedReader else f
+    # what decompresses has the descriptor and the name of the compressed file
+    if type(raw) is io.FileIO and Path(str(raw.name)).is_file():
         return bytes_of_open_file(f, start)
     return f.read()
 

@@ -7,7 +7,6 @@ that compute the offsets of storages without reading headers count on exactly th
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import struct
 import zlib
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from flambeau.serialization.whole_writes import write_whole
 from flambeau.serialization.zip_format import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -144,13 +144,7 @@ class ArchiveWriter:
 
     def _emit(self, data: bytes | memoryview) -> None:
         self.position += len(data)
-        rest = memoryview(data)
-        while rest.nbytes:
-            count = self.sink.write(rest)
-            if count == 0:
-                raise OSError(errno.EIO, "the file object takes no more bytes")
-            # Unbuffered files may take a part only; writers that report nothing took all.
-            rest = rest[count:] if isinstance(count, int) else rest[:0]
+        write_whole(self.sink, data)
 
 
 def _wide_values(*values: int) -> bytes:

@@ -16,6 +16,7 @@ from flambeau.serialization.checks import brief, expect
 from flambeau.serialization.locations import Restore
 from flambeau.serialization.pickler import SavedStorages, TensorPickler
 from flambeau.serialization.storages import LoadedStorage, as_text, parse_identity, swap_bytes
+from flambeau.serialization.whole_writes import WholeWrites
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -109,6 +110,7 @@ class LegacyStorages:
 
 def save_legacy(obj: Any, sink: Any, protocol: int, pickler: type[TensorPickler]) -> None:
     """Write `obj` in the legacy format."""
+    sink = WholeWrites(sink)
     system = {
         "protocol_version": PROTOCOL_VERSION,
         "little_endian": sys.byteorder == "little",
@@ -121,10 +123,10 @@ def save_legacy(obj: Any, sink: Any, protocol: int, pickler: type[TensorPickler]
     keys = sorted(storages.by_key)
     sink.write(pickle.dumps(keys, protocol))
     for key in keys:
-        reference = storages.by_key[key]
-        nbytes = reference.storage.nbytes()
-        itemsize = reference.type.dtype.itemsize
+        content = storages.content(key)
+        nbytes = content.size
+        itemsize = storages.by_key[key].type.dtype.itemsize
         if nbytes % itemsize:
             raise RuntimeError(f"a storage of {nbytes} bytes holds no whole elements")
         sink.write(LENGTH.pack(nbytes // itemsize))
-        sink.write(reference.storage.on_host().data)
+        sink.write(content)

@@ -16,6 +16,8 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from flambeau._core import dtype as dt
 from flambeau._core.layout import memory_format
 from flambeau._tensor.attributes import FIELDS, fields_of
@@ -52,6 +54,7 @@ class SavedStorages:
         self.make_key = make_key
         self.keys: dict[Any, Any] = {}
         self.by_key: dict[Any, StorageReference] = {}
+        self.sizes: dict[Any, int] = {}
 
     def identity(self, reference: StorageReference) -> tuple[Any, ...]:
         """The persistent id. RuntimeError if the bytes are saved under two element types."""
@@ -62,7 +65,7 @@ class SavedStorages:
         key = self.keys.get(place)
         if key is None:
             key = self.keys[place] = self.make_key(len(self.keys))
-            self.by_key[key] = reference
+            self.by_key[key], self.sizes[key] = reference, nbytes
         elif nbytes and self.by_key[key].type is not reference.type:
             raise RuntimeError(
                 "Cannot save multiple tensors or storages that "
@@ -70,6 +73,17 @@ class SavedStorages:
             )
         numel = nbytes // reference.type.dtype.itemsize
         return ("storage", reference.type, key, location_tag(storage), numel)
+
+    def content(self, key: Any) -> np.ndarray:
+        """The bytes of a storage. RuntimeError if it was resized since the pickle named its size:
+        no reader would take such a file."""
+        content = self.by_key[key].storage.on_host()
+        if content.size != self.sizes[key]:
+            raise RuntimeError(
+                f"storage {key} had {self.sizes[key]} bytes when the object was pickled, and has "
+                f"{content.size} now: it was resized while it was saved"
+            )
+        return content
 
 
 PythonPickler: Any = pickle._Pickler

@@ -46,7 +46,7 @@ class TorchDispatchMode:
 
     def __enter__(self) -> Any:
         constructors["expect_dispatch"]()
-        modes.stacks.dispatch_modes.append(self)
+        modes.stacks.dispatch_modes += [self]  # no call: no signal comes between
         modes.watch.active += 1
         modes.watch.results += 1
         return self

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from flambeau._compiler import language
+from flambeau._compiler import native as compiler
 from flambeau._compiler.emitter import CompileError
 from flambeau._compiler.language import f32, f64, i8, i32, i64, u8, u32
 from flambeau._compiler.native import Native, from_source, native
@@ -530,3 +532,54 @@ def test_options_do_not_change_results() -> None:
         out = np.zeros(37, np.int64)
         kernel(from_source("f", source, scope, **options))(out, 37)
         assert np.array_equal(out, np.arange(37) ** 2)
+
+
+class Interrupted:
+    """A constant of a kernel at whose first question for its text a signal's handler raises."""
+
+    def __init__(self, during: Any = None) -> None:
+        self.during = during
+        self.asked = 0
+
+    def __repr__(self) -> str:
+        self.asked += 1
+        if self.asked == 1:
+            self.during()
+        return "2"
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_digest_that_was_interrupted_is_made_anew() -> None:
+    """What was kept for it would be the key of every kernel that was interrupted."""
+    kernels = [make(f"def f(x: pointer(i64)):\n    x[0] = x[0] + {k} * FACTOR",
+                    FACTOR=Interrupted(interrupt)) for k in (1, 2)]  # fmt: skip
+    for found in kernels:
+        with pytest.raises(KeyboardInterrupt):
+            found.digest()
+    whole = [make(found.source, FACTOR=2).digest() for found in kernels]
+    assert [found.digest() for found in kernels] == whole
+    assert whole[0] != whole[1]
+
+
+def test_a_digest_that_another_thread_makes_is_none_yet() -> None:
+    found: list[str] = []
+
+    def ask() -> None:
+        thread = threading.Thread(target=lambda: found.append(kernel.digest()))
+        thread.start()
+        thread.join()
+
+    kernel = make("def f(x: pointer(i64)):\n    x[0] = x[0] * FACTOR", FACTOR=Interrupted(ask))
+    assert [kernel.digest()] == found
+
+
+def test_variables_are_known_as_soon_as_the_tree_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel whose parsing was interrupted took what is assigned twice for constants."""
+    kernel = make("def f(x: pointer(i64)):\n    n = x[0]\n    n += 1\n    x[0] = n")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(compiler, "_assigned_often", lambda tree: interrupt())
+        _ = kernel.tree
+    assert kernel.assigned_often == {"n"}

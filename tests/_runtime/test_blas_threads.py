@@ -115,3 +115,20 @@ def test_the_functions_of_this_build() -> None:
     assert get() == 1
     put(before)
     assert get() == before
+
+
+def test_an_interruption_leaves_blas_its_threads(library: Library) -> None:
+    """A signal's handler may raise as soon as BLAS was told."""
+    tell = library.put
+
+    def interrupted(number: int) -> None:
+        tell(number)
+        if len(library.told) == 1:
+            raise KeyboardInterrupt
+
+    library.put = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        blas_threads.alone(len, [])
+    assert library.number == 4
+    assert blas_threads.alone(lambda: library.number) == 1
+    assert library.number == 4

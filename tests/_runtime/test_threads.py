@@ -266,6 +266,34 @@ print((counts == 2).all())
     assert run_python(code) == "True\n"
 
 
+def test_two_threads_never_get_one_place():
+    """Also where a handler raises when the system has just started one: another thread of Python
+    may have taken the signal."""
+    code = (
+        PREPARE
+        + """
+from flambeau._runtime.threads import NativePool
+start, numbers = NativePool._start, []
+def interrupted(self, number, spin):
+    done = start(self, number, spin)
+    numbers.append(number)
+    if len(numbers) == 1:
+        raise KeyboardInterrupt
+    return done
+NativePool._start = interrupted
+torch.set_num_threads(4)
+try:
+    run.parallel(8, counts, 100)
+except KeyboardInterrupt:
+    pass
+for _ in range(20):
+    run.parallel(8, counts, 100)
+print(numbers, counts.tolist()[:8])
+"""
+    )
+    assert run_python(code) == f"[1, 2, 3] {[20] * 8}\n"
+
+
 def test_a_fork_while_a_job_runs():
     code = (
         PREPARE

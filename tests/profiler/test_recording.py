@@ -13,7 +13,7 @@ import flambeau as torch
 from flambeau._core import modes
 from flambeau._ops.table.op import LISTENERS, REGISTRY
 from flambeau._runtime.launch import Kernel
-from flambeau.profiler import profile, record_function
+from flambeau.profiler import composites, profile, record_function
 from flambeau.profiler.recorder import Options, Recorder
 
 
@@ -317,3 +317,38 @@ def test_autocast_shows_an_operator_once():
     with torch.autocast("cpu", torch.bfloat16), profile() as prof:
         torch.mm(x, x)
     assert names(prof.events()).count("aten::mm") == 1
+
+
+@pytest.mark.parametrize("part", ["composites", "parts"])
+def test_a_start_that_was_interrupted_leaves_nothing_on(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would stop a recording that never began. What stays on is found after the test."""
+    code = torch.matmul.__code__
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        if part == "composites":
+            patched.setattr(composites, "METHODS", ("copy_", Interrupts()))
+        else:
+            patched.setattr("flambeau.profiler.recorder.perf_counter_ns", interrupt)
+        with profile():
+            pass
+    assert torch.matmul.__code__ is code
+    with profile() as prof:
+        torch.matmul(torch.ones(2, 3), torch.ones(3, 2))
+    assert "aten::matmul" in names(prof.events())
+    assert torch.matmul.__code__ is code
+
+
+class Interrupts:
+    """A name at whose use a signal's handler raises."""
+
+    def __hash__(self) -> int:
+        raise KeyboardInterrupt
+
+
+def interrupt(calls: list[None] = []) -> int:  # noqa: B006  what is read when it stops counts
+    """The clock, when the first reader is interrupted."""
+    calls.append(None)
+    if len(calls) == 1:
+        raise KeyboardInterrupt
+    return 0

@@ -1,7 +1,9 @@
 """Paths and file objects: what can be saved to and loaded from, and how saving fails."""
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import stat
 import sys
@@ -47,6 +49,69 @@ def test_compressed_streams():
     sink.seek(0)
     with gzip.open(sink) as file:
         assert load(file) == [1]
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+@pytest.mark.parametrize("zip_format", FORMATS)
+def test_compressed_files_that_are_buffered_once_more(tmp_path, module, zip_format):
+    """They have the descriptor and the name of the file that holds what is compressed."""
+    path = tmp_path / "x.pt.packed"
+    with module.open(path, "wb") as file:
+        save([1], file, _use_new_zipfile_serialization=zip_format)
+    with module.open(path) as file:
+        assert load(io.BufferedReader(file)) == [1]
+
+
+class Narrow(io.RawIOBase):
+    """Takes little at once, as unbuffered files may."""
+
+    def __init__(self):
+        self.content = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.content += memoryview(data).cast("B")[:100]
+        return min(memoryview(data).nbytes, 100)
+
+
+@pytest.mark.parametrize("zip_format", FORMATS)
+def test_files_that_take_a_part_get_the_rest(zip_format):
+    sink = Narrow()
+    save(wrap(np.arange(300.0)), sink, _use_new_zipfile_serialization=zip_format)
+    assert load(io.BytesIO(sink.content))._data.tolist() == list(range(300))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes that nobody may wait for")
+@pytest.mark.parametrize("zip_format", FORMATS)
+def test_a_full_pipe_that_nobody_may_wait_for(zip_format):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    refused = pytest.raises(BlockingIOError, match="temporarily unavailable")
+    with os.fdopen(reader, "rb"), os.fdopen(writer, "wb", buffering=0) as sink, refused:
+        save(wrap(np.zeros(10**6)), sink, _use_new_zipfile_serialization=zip_format)
+
+
+class Resizes:
+    """Resizes a tensor when it is pickled, as another thread may."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __reduce__(self):
+        self.tensor.resize_(1000)
+        return int, ()
+
+
+@pytest.mark.parametrize("zip_format", FORMATS)
+def test_what_is_resized_while_it_is_saved_is_no_file(tmp_path, zip_format):
+    path = tmp_path / "x.pt"
+    save([1], path)
+    tensor = wrap(np.ones(10))
+    with pytest.raises(RuntimeError, match="had 80 bytes when .* 8000 now: it was resized"):
+        save([tensor, Resizes(tensor)], path, _use_new_zipfile_serialization=zip_format)
+    assert load(path) == [1]
 
 
 def test_wrong_files(tmp_path):

@@ -196,7 +196,7 @@ _ranks: dict[Watcher, Rank] = {}
 
 def add_watcher(watcher: Watcher, rank: Rank) -> bool:
     """Let a handler see the calls of rows from now on; whether it did not before."""
-    if watcher in _ranks:
+    if watcher in WATCHERS:
         return False
     _ranks[watcher] = rank
     WATCHERS[:] = sorted(_ranks, key=_ranks.__getitem__)

@@ -44,19 +44,19 @@ class Gate:
         """Let a handler see calls; one of each rank."""
         if any(known.rank == handler.rank for known in self.handlers):
             return
-        self.handlers = sorted([*self.handlers, handler], key=lambda known: known.rank)
+        handlers = sorted([*self.handlers, handler], key=lambda known: known.rank)
         steps: Callable[..., Any] = self.own
-        for known in reversed(self.handlers[1:]):
+        for known in reversed(handlers[1:]):
             steps = partial(_step, known.through, steps)
-        self.first, self.following = self.handlers[0].through, steps
-        self._put_in_place()
+        self.first, self.following = handlers[0].through, steps
+        self._put_in_place(asks_classes=handlers[0].rank is Rank.CLASSES)
+        self.handlers = handlers  # last: who is interrupted comes again
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that somebody may want to take over."""
         return self.first(self.following, args, kwargs)
 
-    def _put_in_place(self) -> None:
-        asks_classes = self.handlers[0].rank is Rank.CLASSES
+    def _put_in_place(self, *, asks_classes: bool) -> None:
         text = WITH_CLASSES if asks_classes else WITHOUT_CLASSES
         values = {"enter": self.enter, "own": self.own, "watch": modes.watch,
                   "known": PLAIN.issuperset, "map": map, "type": type}  # fmt: skip

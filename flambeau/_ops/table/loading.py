@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
+from flambeau._core import forks
 from flambeau._core.missing import MissingAttribute
 from flambeau._ops.table import index
 from flambeau._tensor.tensor import Tensor, constructors, on_build
@@ -31,13 +32,24 @@ def load(name: str) -> None:
             load_all()
         return
     for module in modules:
-        importlib.import_module(f"{PACKAGE}.{module}")
+        _import(module)
 
 
 def load_all() -> None:
     """Import every module of rows."""
-    _loaded.add("all")
-    for module in index.NAMES:
+    try:
+        _loaded.add("all")  # some ask for names of others
+        for module in index.NAMES:
+            _import(module)
+    except BaseException:
+        _loaded.discard("all")
+        raise
+
+
+def _import(module: str) -> None:
+    """Import a module of rows. Not while another thread forks: Python's lock of the module would
+    stay locked in the child."""
+    with forks.held_off():
         importlib.import_module(f"{PACKAGE}.{module}")
 
 
@@ -80,7 +92,7 @@ class LazyAttribute:
 
     def resolve(self) -> Any:
         """Import the module; the real attribute then takes this one's place."""
-        importlib.import_module(f"{PACKAGE}.{self.module}")
+        _import(self.module)
         found = Tensor.__dict__.get(self.name)
         if found is self:
             from flambeau._ops.table.namespace import method_of
@@ -120,7 +132,7 @@ def attach_all() -> None:
 
 def _provider(name: str, module: str) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        importlib.import_module(f"{PACKAGE}.{module}")
+        _import(module)
         return constructors[name](*args, **kwargs)
 
     return call

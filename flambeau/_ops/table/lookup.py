@@ -26,6 +26,8 @@ def names_of(namespace: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         return found
 
     def listed() -> list[str]:
-        return sorted(name.removeprefix(prefix) for name in BY_NAME if name.startswith(prefix))
+        return sorted(
+            name.removeprefix(prefix) for name in list(BY_NAME) if name.startswith(prefix)
+        )
 
     return find, listed

@@ -182,7 +182,7 @@ class Namespace:
             function: Any = _methods.get(path, public)
         elif path.endswith("_") and any(op.inplace for op in BY_NAME.get(path[:-1], ())):
             function = _inplace_method(path[:-1])
-        elif any(known.startswith(f"{path}.") for known in BY_NAME):
+        elif any(known.startswith(f"{path}.") for known in list(BY_NAME)):  # others import rows
             function = Namespace(f"{path}.")
         else:
             raise AttributeError(f"no operator {path!r}")

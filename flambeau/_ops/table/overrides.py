@@ -6,13 +6,13 @@ operators, and would show those: once a class takes part, `through` stands at th
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FunctionType
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._core.once import Shared
 from flambeau._ops.table import binder, gates
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.ranks import Rank
@@ -126,7 +126,8 @@ def guard_composites() -> None:
     """Put gates before all composites, also those that are built later."""
     from flambeau._ops.table import namespace
 
-    on_build.append(_guard)  # first: methods of operators build what they call
+    if _guard not in on_build:  # first: methods of operators build what they call
+        on_build.append(_guard)
     for name, function in [*namespace._functions.items(), ("grad", grad)]:
         _guard(name, function)
     for name, function in list(vars(Tensor).items()):
@@ -147,31 +148,23 @@ def redispatched(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]
 # ---- modes
 
 
-class Watched:
-    """All functions, redirected for as long as a mode is on in some thread."""
-
-    redirection = Redirection()
-    modes = 0
-    lock = threading.Lock()
+_redirection = Redirection()
 
 
-def watch_all() -> None:
-    """A mode begins."""
-    with Watched.lock:
-        Watched.modes += 1
-        if Watched.modes == 1:
-            for name, function in _everything():
-                _watch(name, function)
-            on_build.append(_watch)
+def _watch_all() -> None:
+    for name, function in _everything():
+        _watch(name, function)
+    on_build.append(_watch)
 
 
-def watch_no_more() -> None:
-    """A mode is over."""
-    with Watched.lock:
-        Watched.modes -= 1
-        if not Watched.modes:
-            on_build.remove(_watch)
-            Watched.redirection.end()
+def _watch_no_more() -> None:
+    if _watch in on_build:
+        on_build.remove(_watch)
+    _redirection.end()
+
+
+watching = Shared(_watch_all, _watch_no_more)
+"""All functions are redirected for as long as a mode has entered it in some thread."""
 
 
 def _everything() -> Iterator[tuple[str, Any]]:
@@ -193,11 +186,11 @@ def _watch(name: str, function: Any) -> None:
     called = overriding.CALLED.get(own)
     if called is not None and called != own and name.startswith("Tensor."):
         public = getattr(Tensor, called)  # what users know it by
-        Watched.redirection.add(function, partial(declining, by_mode, public))
+        _redirection.add(function, partial(declining, by_mode, public))
     elif isinstance(function, property):
-        Watched.redirection.add(function.fget, partial(by_mode, function.__get__))
+        _redirection.add(function.fget, partial(by_mode, function.__get__))
     else:
-        Watched.redirection.add(function, partial(by_mode, function))
+        _redirection.add(function, partial(by_mode, function))
 
 
 def by_mode(

@@ -36,8 +36,11 @@ class Redirection:
         if not isinstance(function, FunctionType) or function in self.befores:
             return
         with lock:
-            before = self.befores[function] = copied(function)
-            _befores.setdefault(function, []).append(before)
+            before = copied(function)
+            known = _befores.get(function, [])
+            # from here on `end` takes it out, whatever a signal's handler raises
+            self.befores[function] = before
+            _befores[function] = [*known, before]
             keep_signature(function, before)
             function.__code__ = line(_LINE, {"through": through, "before": before}, function)
 
@@ -63,7 +66,9 @@ class Redirection:
 
 def _take_out(function: FunctionType, before: FunctionType) -> None:
     """Let whoever came next, or the function itself, do what was done before."""
-    befores = _befores[function]
+    befores = _befores.get(function, [])
+    if before not in befores:  # it was not put in, or is out: an error came between
+        return
     place = befores.index(before)
     following = befores[place + 1] if place + 1 < len(befores) else function
     following.__code__ = before.__code__

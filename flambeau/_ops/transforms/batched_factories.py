@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._core.once import Once
 from flambeau._ops.table import gates
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import LISTENERS, REGISTRY, Op
@@ -26,12 +27,12 @@ from flambeau.autograd.batches import REFUSED, Batch
 KINDS = ("examples", "like", "new", "new strided", "draws", "draws like")
 
 
+@Once
 def ask_all() -> None:
     """From the first batch on, factories ask whether they are called for examples."""
-    if _ask in LISTENERS:
-        return
-    LISTENERS.append(_ask)
-    for op in REGISTRY.values():
+    if _ask not in LISTENERS:
+        LISTENERS.append(_ask)
+    for op in list(REGISTRY.values()):
         _ask(op)
 
 

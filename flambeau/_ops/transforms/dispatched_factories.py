@@ -16,8 +16,9 @@ from flambeau._tensor.tensor import constructors
 
 def ask_all() -> None:
     """From the first class or mode on, factories ask whether somebody wants to see them."""
-    LISTENERS.append(_ask)
-    for op in REGISTRY.values():
+    if _ask not in LISTENERS:
+        LISTENERS.append(_ask)
+    for op in list(REGISTRY.values()):
         _ask(op)
 
 

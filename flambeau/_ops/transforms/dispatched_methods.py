@@ -36,7 +36,8 @@ def ask_all() -> None:
     """From the first class or mode on, methods ask whether somebody wants to see them."""
     for name, function in SHOWN:
         _ask(name, function)
-    on_shown.append(_ask)
+    if _ask not in on_shown:
+        on_shown.append(_ask)
     for name, text in NO_ARRAY.items():
         gates.add(getattr(Tensor, name), Rank.NUMBERS, partial(_refused, text))
 

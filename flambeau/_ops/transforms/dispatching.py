@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from flambeau._core import modes
+from flambeau._core.once import Once
 from flambeau._ops.table import dispatch, pointwise
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.number_operands import number_behind
@@ -199,9 +200,10 @@ def ask(overload: Any, values: Any, args: Any, kwargs: dict[str, Any],
         return False, None
     types = tuple(map(type, found))
     if stack:
-        mode = stack.pop()
+        mode = stack[-1]
         handler = (rules or {}).get(type(mode))
         try:
+            del stack[-1]
             if handler is None:
                 result = mode.__torch_dispatch__(overload, types, args, kwargs)
             else:
@@ -286,15 +288,21 @@ def _in_place(op: Op, values: tuple[Any, ...], asked: Callable[[], Any]) -> Any:
     return target
 
 
+@Once
+def _begin() -> None:
+    from flambeau._ops.transforms import dispatched_factories, dispatched_methods
+
+    if without_numbers not in dispatch.WITHOUT_NUMBERS:
+        dispatch.WITHOUT_NUMBERS.insert(0, without_numbers)
+    dispatched_factories.ask_all()
+    dispatched_methods.ask_all()
+    dispatch.add_watcher(watch, Rank.DISPATCH)
+
+
 @provides("expect_dispatch")
 def expect_dispatch() -> None:
     """From now on classes and modes may want to see rows."""
-    if dispatch.add_watcher(watch, Rank.DISPATCH):
-        dispatch.WITHOUT_NUMBERS.insert(0, without_numbers)
-        from flambeau._ops.transforms import dispatched_factories, dispatched_methods
-
-        dispatched_factories.ask_all()
-        dispatched_methods.ask_all()
+    _begin()
 
 
 @provides("ones_of_class")

@@ -35,8 +35,9 @@ def carry_tangents() -> None:
 @provides("expect_meta")
 def expect_meta() -> None:
     """From now on there may be tensors without memory."""
-    if dispatch.add_watcher(meta.watch, Rank.META):
+    if meta.without_numbers not in dispatch.WITHOUT_NUMBERS:
         dispatch.WITHOUT_NUMBERS.append(meta.without_numbers)
+    dispatch.add_watcher(meta.watch, Rank.META)
 
 
 @provides("expect_batches")

@@ -103,4 +103,4 @@ def _graphs(code: ArchiveCode) -> list[Graph]:
 
 
 def _contents(folder: str, storages: SavedStorages) -> dict[str, Any]:
-    return {f"{folder}/{key}": item.storage.on_host() for key, item in storages.by_key.items()}
+    return {f"{folder}/{key}": storages.content(key) for key in storages.by_key}

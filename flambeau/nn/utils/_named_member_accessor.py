@@ -117,7 +117,7 @@ class NamedMemberAccessor:
             missing = [name for name, tensor in before.items() if tensor is _MISSING]
             if missing and not allow_missing:
                 raise RuntimeError(f"Missing key(s): {', '.join(map(repr, missing))}.")
-        except Exception:
+        except BaseException:
             for name, tensor in before.items():
                 self.swap_tensor(name, tensor, allow_missing=True)
             raise

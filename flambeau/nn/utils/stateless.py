@@ -72,7 +72,11 @@ def _reparametrize_module(
     try:
         yield
     finally:
-        used, _ = accessor.swap_tensors_dict(own, allow_missing=True)
+        try:
+            used, _ = accessor.swap_tensors_dict(own, allow_missing=True)
+        except BaseException:  # a signal's handler, which left all that was given in its place
+            accessor.swap_tensors_dict(own, allow_missing=True)
+            raise
         tensors.update((name, used[name]) for name in list(tensors) if name in used)
 
 

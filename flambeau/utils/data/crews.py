@@ -13,10 +13,10 @@ import struct
 import time
 import warnings
 import weakref
-from collections.abc import Iterator
 from multiprocessing.connection import wait
 from typing import Any
 
+from flambeau._core import signals
 from flambeau.utils.data.failures import Failure, death
 from flambeau.utils.data.transfer import Receiver
 from flambeau.utils.data.worker import Work
@@ -177,18 +177,10 @@ class Processes(Crew):
         self._close()
 
 
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _uninterrupted() -> contextlib.AbstractContextManager[None]:
     """A process that starts here gets no SIGINT until it says so: Ctrl-C while it imports its
     modules would print a traceback for each process."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return signals.blocked({signal.SIGINT})
 
 
 def _prepare(context: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from flambeau._ops.table import redirection as redirecting
 from flambeau._ops.table.redirection import Redirection
 
 
@@ -164,3 +165,46 @@ def test_a_traced_program_may_be_debugged() -> None:
     finally:
         sys.settrace(before)
     assert traced(torch.ones(2, 2)).tolist() == [[2.0, 2.0]]
+
+
+@pytest.mark.parametrize("step", ["keep_signature", "line"])
+def test_what_was_interrupted_ends_with_the_others(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end left all of them redirected that came after one whose beginning was interrupted."""
+
+    def interrupt(*arguments: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    said: list[str] = []
+    first, second = closing_over(1), closing_over(2)
+    redirection = Redirection()
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(redirecting, step, interrupt)
+        redirection.add(first, noting(said, "first"))
+    redirection.add(second, noting(said, "second"))
+    assert (first(1), second(1), said) == (2, 3, ["second"])
+    redirection.end()
+    assert (first(1), second(1), said) == (2, 3, ["second"])
+
+
+def test_an_end_that_was_interrupted_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_out, taken = redirecting._take_out, []
+
+    def interrupted(function: Any, before: Any) -> None:
+        take_out(function, before)
+        taken.append(function)
+        if len(taken) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(redirecting, "_take_out", interrupted)
+    said: list[str] = []
+    functions = [closing_over(1), closing_over(2)]
+    redirection = Redirection()
+    for function in functions:
+        redirection.add(function, noting(said, "called"))
+    with pytest.raises(KeyboardInterrupt):
+        redirection.end()
+    redirection.end()
+    assert [function(1) for function in functions] == [2, 3]
+    assert said == []

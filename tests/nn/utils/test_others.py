@@ -7,6 +7,7 @@ import pytest
 import flambeau as torch
 from flambeau import nn
 from flambeau.func import functional_call, stack_module_state
+from flambeau.nn.utils import _named_member_accessor as accessor
 
 
 @pytest.mark.parametrize("transpose", [False, True])
@@ -46,6 +47,26 @@ def test_a_failing_call_leaves_the_module_as_it_was():
     with pytest.raises(TypeError):
         functional_call(module, {"weight": torch.ones(2, 2), "bias": "no"}, torch.ones(2))
     assert module.weight is own
+
+
+@pytest.mark.parametrize("call", [2, 4])
+def test_an_interruption_leaves_a_module_its_tensors(monkeypatch, call):
+    """Whether it comes while they are taken away or while they are given back."""
+    check, calls = accessor._check_name, []
+
+    def interrupted(name):
+        calls.append(name)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        check(name)
+
+    module = nn.Linear(2, 2)
+    own = dict(module.named_parameters())
+    monkeypatch.setattr(accessor, "_check_name", interrupted)
+    given = {"weight": torch.ones(2, 2), "bias": torch.ones(2)}
+    with pytest.raises(KeyboardInterrupt):
+        functional_call(module, given, torch.ones(2))
+    assert all(tensor is own[name] for name, tensor in module.named_parameters())
 
 
 def test_gradients_reach_what_was_given():
