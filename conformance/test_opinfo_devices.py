@@ -1,4 +1,4 @@
-"""Modules of PyTorch's database on an emulated GPU: what is measured, and what has to be noticed."""
+"""Modules of PyTorch's database on an emulated GPU: what is measured and has to be noticed."""
 
 from __future__ import annotations
 
