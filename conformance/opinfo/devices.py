@@ -92,7 +92,7 @@ def torch_like(bridge, root, device):
 SYNCHRONISES = "called a synchronizing CUDA operation"
 """What is said in the mode "warn" of `set_sync_debug_mode`."""
 RANDOM = ("rand", "normal", "uniform", "dropout", "bernoulli", "multinomial", "cauchy", "exponential",
-          "geometric", "rrelu", "gumbel", "empty", "multi_head_attention")  # fmt: skip
+          "geometric", "rrelu", "gumbel", "empty", "multi_head_attention", "lowrank")  # fmt: skip
 
 
 def check(bridges, functions, calls, name):

@@ -95,7 +95,7 @@ def _of_gradient(name: str) -> None:
         return _formula_along(name, (grad, output), dim, input_dtype.numpy_dtype)
 
 
-for _name in ("softmax.int", "log_softmax.int"):
+for _name in ("softmax.int", "log_softmax.int", "_safe_softmax"):
     _of_one(_name)
 for _name in ("_softmax_backward_data", "_log_softmax_backward_data"):
     _of_gradient(_name)

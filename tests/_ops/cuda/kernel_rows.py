@@ -381,9 +381,14 @@ def halves_that_gate_each_other() -> None:
 def nothing_asks_the_device() -> None:
     """Steps of training that put all their work into a stream, without waiting for a number."""
     x, y = (torch.rand(4, 8, 6).cuda() for _ in range(2))
+    places, mask = torch.randint(8, (4, 2, 6)).cuda(), torch.ones(8, 8, dtype=torch.bool).cuda()
     for function in (
         lambda x: F.group_norm(x, 2), lambda x: F.glu(x, 1),
         lambda x: F.binary_cross_entropy(x, y), lambda x: F.soft_margin_loss(x, y),
+        lambda x: F.cosine_similarity(x, y), lambda x: torch.quantile(x, 0.3, dim=-1),
+        lambda x: torch.take_along_dim(x, places, 1),
+        lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=mask),
+        lambda x: F.cross_entropy(x, places[:, 0], label_smoothing=0.1),
     ):  # fmt: skip
         leaf = x.detach().requires_grad_()
         torch.cuda.set_sync_debug_mode("error")
