@@ -88,7 +88,9 @@ class Checks:
             join(clock, other.clock)
         clock[stream] = clock.get(stream, 0) + 1
         work.clock = dict(clock)
-        repeated = [(access, node.noted) for node in nodes for access in node.accesses]
+        repeated: list[tuple[Access, int | None]] = [
+            (access, node.noted) for node in nodes for access in node.accesses
+        ]
         for access, noted in repeated or [(access, None) for access in accesses]:
             if access.nbytes:
                 if not self.is_poisoning:
