@@ -390,7 +390,11 @@ class Bench:
         cases = []
         for training in (True, False) if info.train_and_eval_differ else (True,):
             for case in make(
-                info, device="cpu", dtype=dtype, requires_grad=category == "grad", training=training
+                info,
+                device="cpu",
+                dtype=dtype,
+                requires_grad=category in ("grad", devices.CATEGORY),
+                training=training,
             ):
                 made = getattr(case, "module_error_input", case)
                 about = {
@@ -434,6 +438,8 @@ class Bench:
     def module_sample(self, entry, category, judge, dtype, case):
         state = self.module_ready(self.reference, entry, case, dtype).state_dict()
         state = {name: value.clone() for name, value in state.items()}
+        if category == devices.CATEGORY:
+            return self.module_on_devices(entry, judge, dtype, case, state)
 
         def run(bridge, seed=0):
             module = self.module_ready(bridge, entry, case, dtype, state)
@@ -457,6 +463,20 @@ class Bench:
             if not random:
                 compare.check_values(after[0], compare.to_torch(self.impl, *after), judge.tolerance)
         return {"values not compared": random, "torch raises": want.error is not None}
+
+    def module_on_devices(self, entry, judge, dtype, case, state):
+        """devices.py; values are not compared where torch's depend on the seed."""
+        calls = []
+        for seed in range(3):
+            module = self.module_ready(self.reference, entry, case, dtype, state)
+            calls.append(self.module_call(self.reference, module, case, seed))
+        if calls[0].error:
+            return {"torch raises": True}
+        random = any(judge.differs(calls[0], other) for other in calls[1:])
+        make = functools.partial(self.module_ready, self.impl, entry, case, dtype, state)
+        own = self.module_call(self.impl, make(), case)
+        found = devices.check_module(self.impl, make, own, random)
+        return {**found, "values not compared": random}
 
     def module_error(self, entry, bridge, case):
         try:

@@ -1,10 +1,14 @@
-"""Operators on a GPU, real or emulated: values, shapes, strides, types and gradients beside those of
-the same implementation on the CPU.
+"""Operators and modules on a GPU, real or emulated: values, shapes, strides, types and gradients beside
+those of the same implementation on the CPU.
 
-The implementation has to see a GPU: `FLAMBEAU_EMULATE_CUDA=1 python opinfo.py --devices` emulates one.
+The implementation has to see a GPU: `FLAMBEAU_EMULATE_CUDA=1 python opinfo.py --devices` emulates one,
+whose memory cannot be read by the host: a worker that tries ends, and its samples have not passed.
+Samples for which something was copied to the host, for which a program waits, are counted ("waits").
 """
 
+import contextlib
 import traceback
+import warnings
 
 import compare
 import numpy as np
@@ -23,9 +27,15 @@ class Function:
     def __init__(self, bridge, function, call):
         self.bridge, self.function, self.call = bridge, function, call
         self.Tensor = bridge.get("Tensor")
+        self.waits = 0
+
+    def on(self, device):
+        """What is called, and the tensors that it has itself: parameters, buffers."""
+        return self.function, [], []
 
     def __call__(self, device, grad):
-        moved, leaves = {}, []
+        function, leaves, buffers = self.on(device)
+        moved = {}
         for x in self.call.tensors():
             y = moved[id(x)] = x.detach().to(device, copy=True)
             if grad and (y.dtype.is_floating_point or y.dtype.is_complex):
@@ -37,14 +47,40 @@ class Function:
         if "device" in kwargs:
             kwargs = {**kwargs, "device": device}
         self.bridge.seed(0)
-        results = compare.flatten([self.function(*args, **kwargs)])
+        with self.counted(device):
+            results = compare.flatten([function(*args, **kwargs)])
         if not grad:
-            return results
+            return results + buffers
         roots = [r for r in results if isinstance(r, self.Tensor) and r.requires_grad]
         if roots:
             ones = [torch_like(self.bridge, root, device) for root in roots]
-            self.bridge.get("autograd").backward(roots, ones)
+            with self.counted(device):
+                self.bridge.get("autograd").backward(roots, ones)
         return [leaf.grad for leaf in leaves]
+
+    @contextlib.contextmanager
+    def counted(self, device):
+        """Count where the host waits for the device."""
+        if device == "cpu":
+            yield
+            return
+        cuda = self.bridge.get("cuda")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            cuda.set_sync_debug_mode("warn")
+            try:
+                yield
+            finally:
+                cuda.set_sync_debug_mode("default")
+        self.waits += sum(SYNCHRONISES in str(warning.message) for warning in told)
+
+
+class Module(Function):
+    """A module on a sample: function() makes it, on the CPU, the same every time."""
+
+    def on(self, device):
+        module = self.function().to(device)
+        return module, list(module.parameters()), list(module.buffers())
 
 
 def torch_like(bridge, root, device):
@@ -53,22 +89,34 @@ def torch_like(bridge, root, device):
     return bridge.get("tensor")(numbers).to(root.dtype).to(device)
 
 
+SYNCHRONISES = "called a synchronizing CUDA operation"
+"""What is said in the mode "warn" of `set_sync_debug_mode`."""
 RANDOM = ("rand", "normal", "uniform", "dropout", "bernoulli", "multinomial", "cauchy", "exponential",
-          "geometric", "rrelu", "gumbel", "empty", "multi_head_attention")  # fmt: skip
+          "geometric", "rrelu", "gumbel", "empty", "multi_head_attention", "lowrank")  # fmt: skip
 
 
 def check(bridges, functions, calls, name):
-    bridges[1].impl.backends.cudnn.allow_tf32 = False
-    impl = Function(bridges[1], functions[1], calls[1])
+    """An operator on a sample."""
     if not calls[1].tensors():
         return {"no tensors": True}
     bare = any(word in name for word in RANDOM)
+    return beside_the_cpu(Function(bridges[1], functions[1], calls[1]), bare)
+
+
+def check_module(bridge, make, call, bare):
+    """A module on a sample; bare: it draws random numbers, so that values are not compared."""
+    return beside_the_cpu(Module(bridge, make, call), bare)
+
+
+def beside_the_cpu(impl, bare):
+    """Compare results, what a module keeps, and gradients on both devices."""
+    impl.bridge.impl.backends.cudnn.allow_tf32 = False
     for grad in (False, True):
         try:
             want = impl("cpu", grad)
         except Exception:
             if grad:
-                return {}
+                break
             return {"torch raises": True}
         try:
             got = impl("cuda", grad)
@@ -82,7 +130,7 @@ def check(bridges, functions, calls, name):
         compare.expect(len(want) == len(got), f"{len(got)} results instead of {len(want)}")
         for i, (w, g) in enumerate(zip(want, got, strict=True)):
             same(impl, w, g, f"{'gradient ' * grad}{i}", bare, grad)
-    return {}
+    return {"waits": bool(impl.waits)}
 
 
 def same(impl, w, g, where, bare, grad):

@@ -51,7 +51,7 @@ CATEGORIES = {
         devices.CATEGORY,
         "errors",
     ),
-    "modules": ("forward", "grad", "errors"),
+    "modules": ("forward", "grad", devices.CATEGORY, "errors"),
     "optims": ("steps", "errors"),
 }
 COLUMNS = (
@@ -77,6 +77,7 @@ NOTES = (
     "beyond torch",
     "not finite",
     "varies",
+    "waits",
 )  # counts of samples
 
 Entry = collections.namedtuple("Entry", "kind name info")
@@ -133,12 +134,12 @@ def plan(entry, options):
         else "--grad not given",
         "errors": ["float32"] if errors else "no error inputs in the database",
     }
+    choice[devices.CATEGORY] = dtypes if options.devices else "--devices not given"
     if entry.kind == "ops":
         choice |= plan_orders(info, options, among(smooth, options.grad_dtypes))
         choice |= plan_tangents(info, options, among(smooth, options.grad_dtypes))
         choice[layouts.CATEGORY] = dtypes if options.layouts else "--layouts not given"
         choice[symbols.CATEGORY] = dtypes if options.symbols else "--symbols not given"
-        choice[devices.CATEGORY] = dtypes if options.devices else "--devices not given"
         choice[batches.CATEGORY] = dtypes if options.batches else "--batches not given"
     if options.only:
         others = choice.keys() - set(options.only)

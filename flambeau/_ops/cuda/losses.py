@@ -18,7 +18,7 @@ from flambeau._ops.cuda.softmaxes import _floats
 from flambeau._ops.cuda.table import Kernel, checked, on_gpu
 from flambeau._ops.losses.elementwise import MEAN, NONE
 from flambeau._ops.rows import formulas as shared
-from flambeau._ops.rows.losses import HUBER, LOGIT, SMOOTH, SQUARED, Loss
+from flambeau._ops.rows.losses import HUBER, LOGIT, PROBABILITY, SMOOTH, SOFT_MARGIN, SQUARED, Loss
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import kernel
 from flambeau._tensor.device_array import DeviceArray
@@ -89,6 +89,33 @@ for _row, _loss in (("mse_loss", SQUARED), ("huber_loss", HUBER), ("smooth_l1_lo
     on_gpu(_row)(_value)
     on_gpu(f"{_row}_backward")(_slope)
 LOGIT_VALUE, LOGIT_SLOPE = _by_elements(LOGIT, composed=True)
+
+
+SOFT_MARGIN_VALUE, _ = _by_elements(SOFT_MARGIN)
+PROBABILITY_VALUE, PROBABILITY_SLOPE = _by_elements(PROBABILITY)
+
+
+@on_gpu("soft_margin_loss")
+@repeated
+def soft_margin_loss(x: Any, target: Any, reduction: int = MEAN) -> Any:
+    """Log of 1 + exp(-target * x)."""
+    return SOFT_MARGIN_VALUE(x, target, reduction)
+
+
+@on_gpu("binary_cross_entropy")
+@repeated
+def cross_entropy_of_probabilities(x: Any, target: Any, weight: Any = None,
+                                   reduction: int = MEAN) -> Any:  # fmt: skip
+    """Binary cross-entropy of probabilities; none that is outside of 0 to 1 is looked for."""
+    return PROBABILITY_VALUE(x, target, reduction) if weight is None else NotImplemented
+
+
+@on_gpu("binary_cross_entropy_backward")
+@repeated
+def cross_entropy_of_probabilities_backward(grad: Any, x: Any, target: Any, weight: Any = None,
+                                            reduction: int = MEAN) -> Any:  # fmt: skip
+    """Its gradient."""
+    return PROBABILITY_SLOPE(grad, x, target, reduction) if weight is None else NotImplemented
 
 
 @on_gpu("binary_cross_entropy_with_logits")

@@ -1,4 +1,4 @@
-"""Rows of the kind `rows` on GPUs (softmax and its relatives), and normalisation of rows."""
+"""Rows of the kind `rows` on GPUs (softmax and its relatives), gates, and normalisation of rows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._compiler.expr import exp
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import NAMES, OF_NUMPY, f32
 from flambeau._core.layout import around
 from flambeau._ops.activations import softmax as _rows  # noqa: F401  (their formulas)
 from flambeau._ops.cuda import fills, formulas, rows
+from flambeau._ops.cuda.elementwise import apply
 from flambeau._ops.cuda.kernels.long_norms import layer_norm_long
 from flambeau._ops.cuda.kernels.online import softmax_online
 from flambeau._ops.cuda.repeating import repeated
@@ -93,7 +95,7 @@ def _of_gradient(name: str) -> None:
         return _formula_along(name, (grad, output), dim, input_dtype.numpy_dtype)
 
 
-for _name in ("softmax.int", "log_softmax.int"):
+for _name in ("softmax.int", "log_softmax.int", "_safe_softmax"):
     _of_one(_name)
 for _name in ("_softmax_backward_data", "_log_softmax_backward_data"):
     _of_gradient(_name)
@@ -245,3 +247,21 @@ def rms_norm_backward(grad: DeviceArray, data: DeviceArray, shape: Any, rstd: An
         (of_weight,) = _down(formulas.scaled_column_sums, (data, grad, rstd), shape, data,
                              data.dtype, 1)  # fmt: skip
     return out, of_weight
+
+
+def gated(first: Any, gate: Any) -> Any:
+    """A number times the sigmoid of another one."""
+    return first / (1 + exp(-gate))
+
+
+@on_gpu("glu")
+@repeated
+@checked
+def glu(data: Any, dim: int = -1) -> Any:
+    """The first half along a dim times the sigmoid of the second."""
+    if not _floats(data.dtype) or not -data.ndim <= dim < data.ndim or data.shape[dim] % 2:
+        return NotImplemented
+    half = data.shape[dim] // 2
+    before = (slice(None),) * (dim % data.ndim)
+    first, gate = data[(*before, slice(half))], data[(*before, slice(half, None))]
+    return apply(gated, (first, gate), fills.new_like(first))

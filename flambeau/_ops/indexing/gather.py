@@ -29,7 +29,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import InAten, composite, kernel
 from flambeau._ops.table.outputs import EXACT, SAME
 from flambeau._ops.table.pointwise import broadcast_shape
-from flambeau._tensor.examples import numbers_under
+from flambeau._tensor.examples import is_near, numbers_under
 from flambeau._tensor.tensor import Tensor, wrap
 
 
@@ -231,7 +231,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
 
 def _wrapped(indices: Tensor, size: int) -> Tensor:
     """Positions modulo the size, as torch's `remainder` makes them."""
-    if in_range(numbers_under(indices._data), size):
+    if is_near(indices._data) and in_range(numbers_under(indices._data), size):
         return indices
     return ops.remainder(indices, max(size, 1))
 

@@ -30,7 +30,7 @@ from flambeau._ops.table.binder import explained
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import wants_grad
-from flambeau._tensor.examples import numbers_under
+from flambeau._tensor.examples import is_near, numbers_under
 
 HALVES = "eE"
 
@@ -197,7 +197,7 @@ def _smoothed_cross_entropy(input: Any, target: Any, weight: Any, code: int, ign
     ignored = target == ignore_index
     spread = ops.masked_fill(-scaled.sum(dim), ignored, 0.0)
     if code == MEAN:
-        spread = spread.sum() / _total_weight(numbers_under(target._data), weight, ignore_index)
+        spread = spread.sum() / _total_weight(target, weight, ignore_index)
     else:
         spread = reduced(spread, code)
     return chosen * (1 - smoothing) + spread * (smoothing / classes)
@@ -207,8 +207,15 @@ def _class_shape(weight: Any, ndim: int, dim: int) -> Any:
     return weight.view([-1 if d == dim else 1 for d in range(ndim)])
 
 
-def _total_weight(target: np.ndarray, weight: Any, ignore_index: int) -> Any:
-    kept = target[target != ignore_index]
+def _total_weight(target: Any, weight: Any, ignore_index: int) -> Any:
+    """The weights of what counts; a tensor where the numbers are on a device."""
+    if not is_near(target._data):
+        counts = target != ignore_index
+        if weight is None:
+            return counts.sum()
+        return (weight.float()[ops.where(counts, target, 0)] * counts).sum()
+    numbers = numbers_under(target._data)
+    kept = numbers[numbers != ignore_index]
     if weight is None:
         return int(kept.size)
     return float(widen(numbers_under(weight._data))[kept].sum())

@@ -232,7 +232,7 @@ def _lengths(value: Any, name: str) -> list[int]:
         raise RuntimeError(f"{name} must be integral")
     if hasattr(type(value), "__torch_dispatch__"):  # there may be no numbers: it says so
         return [int(n) for n in value.flatten().tolist()]  # type: ignore[attr-defined]
-    return [int(n) for n in value._data.reshape(-1)]
+    return [int(n) for n in value._data.reshape(-1).tolist()]  # at once: it may be on a device
 
 
 @composite(

@@ -19,7 +19,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._ops.table.pointwise import broadcast_shape, common_dtype
 from flambeau._runtime import choice, cpu
-from flambeau._tensor.examples import numbers_under
+from flambeau._tensor.examples import is_near, numbers_under
 from flambeau._tensor.tensor import on_device_of, wrap
 
 SMALL = choice.LIMITS["pointwise"]
@@ -281,7 +281,7 @@ def _alike(x1: Any, x2: Any) -> tuple[Any, Any]:
 def _limited_norm(x: Any, dim: int, eps: float) -> Any:
     """At least `eps`; the gradient is the norm's own."""
     norm = ops.linalg.vector_norm(x, 2, dim, True)
-    if not np.count_nonzero(numbers_under(norm._data) < eps):
+    if is_near(norm._data) and not np.count_nonzero(numbers_under(norm._data) < eps):
         return norm
     return norm + (norm.detach().clamp_min(eps) - norm.detach())
 

@@ -15,10 +15,10 @@ from flambeau._ops.normalization.batch import check_mixed_types, check_types, ro
 from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.binder import plain_type_name, without_public_attribute
 from flambeau._ops.table.dims import require_sizes
+from flambeau._ops.table.graph_tools import sees_missing
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, functional, internal, kernel
 from flambeau._ops.table.pointwise import wants_grad
-from flambeau._tensor.examples import numbers_under
 
 BLOCK = 1 << 16
 """Elements of a block of rows: several passes over a block stay in the cache."""
@@ -266,25 +266,23 @@ def check_shape_type(name: str, value: Any) -> None:
 # ---- group norm
 
 
+@sees_missing
 def _group_norm_gradients(grads: Any, input: Any, weight: Any, N: int, C: int, HxW: int,
                           group: int, eps: float, result1: Any, result2: Any,
                           wanted: Any) -> Any:  # fmt: skip
     grad, of_mean, of_rstd = grads
-    statistics_used = _any(of_mean) or _any(of_rstd)
-    if statistics_used or wants_grad((*grads, input, weight)):
+    statistics_used = of_mean is not None or of_rstd is not None
+    if statistics_used or wants_grad((grad, input, weight)):
         return _composed_group_norm(grads, input, weight, (N, C, HxW, group), eps, wanted)
     return ops.native_group_norm_backward(grad, input, result1, result2, weight, N, C, HxW, group,
                                           wanted)  # fmt: skip
-
-
-def _any(tensor: Any) -> bool:
-    return bool(numbers_under(tensor._data).any())
 
 
 def _composed_group_norm(grads: Any, input: Any, weight: Any, sizes: Any, eps: float,
                          mask: Any) -> Any:  # fmt: skip
     """The gradients by public operators, those of mean and rstd included."""
     grad, of_mean, of_rstd = grads
+    grad = ops.zeros_like(input) if grad is None else grad
     batch, channels, spatial, group = sizes
     rows = batch * group, channels // group * spatial
     grouped = input.reshape(rows)
@@ -296,8 +294,11 @@ def _composed_group_norm(grads: Any, input: Any, weight: Any, sizes: Any, eps: f
     scaled = scaled.reshape(rows)
     along = (scaled * normalised).mean(1, keepdim=True)
     result = rstd * (scaled - scaled.mean(1, keepdim=True) - normalised * along)
-    bend = of_rstd.reshape(-1, 1) * rstd * rstd * normalised
-    result = result + (of_mean.reshape(-1, 1) - bend) / grouped.shape[1]
+    if of_mean is not None:
+        result = result + of_mean.reshape(-1, 1) / grouped.shape[1]
+    if of_rstd is not None:
+        bend = of_rstd.reshape(-1, 1) * rstd * rstd * normalised
+        result = result - bend / grouped.shape[1]
     of_weight = planes * normalised.reshape(batch, channels, spatial)
     return (
         result.reshape(input.shape) if mask[0] else None,

@@ -17,6 +17,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, internal
 from flambeau._ops.table.pointwise import wants_grad
 from flambeau._runtime import choice
+from flambeau._tensor.device_array import DeviceArray
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import grad as gradients_of
 from flambeau.autograd.grad_mode import enable_grad
@@ -146,7 +147,11 @@ def _mixed_types(tensors: tuple[Any, ...]) -> RuntimeError:
 
 
 def _compiles(mode: str, from_input: Any, weight: Any, state: Any) -> bool:
+    """Whether the CPU's kernels compute the layer. On other devices operators do: their products
+    and elements have kernels there, and the host need not wait for them."""
     data = from_input._data
+    if isinstance(data, DeviceArray):
+        return False
     halves = mode == "LSTM" and data.dtype in NUMPY_HALVES
     if not (halves or data.dtype in (FLOAT32, FLOAT64)) or not data.size:
         return False

@@ -114,6 +114,12 @@ def probability(x: Any, target: Any) -> Any:
     return (target - 1) * maximum(log1p(-x), -100) - target * maximum(log(x), -100)
 
 
+def soft_margin(x: Any, target: Any) -> Any:
+    """`log(1 + exp(-t x))`."""
+    return log1p(exp(-absolute(target * x))) + maximum(-target * x, 0)
+
+
+SOFT_MARGIN = Loss("soft_margin", soft_margin, lambda x, target: -target / (1 + exp(target * x)))
 LOGIT = Loss("logit", logit, lambda x, target: 1 / (1 + exp(-x)) - target)
 PROBABILITY = Loss("probability", probability,
                    lambda x, target: (x - target) / maximum((1 - x) * x, 1e-12))  # fmt: skip

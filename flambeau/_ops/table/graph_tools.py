@@ -18,6 +18,13 @@ from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import tools
 
 
+def sees_missing(formula: Any) -> Any:
+    """Let a gradient's formula have None, instead of zeros, for results that no gradient came back
+    for: it need not look at numbers to know that they were not used."""
+    formula.sees_missing = True
+    return formula
+
+
 def _zeros(shape: Any, numpy_dtype: Any, place: Any = CPU) -> Tensor:
     if place.type == "cuda":
         strides = contiguous_strides(shape)

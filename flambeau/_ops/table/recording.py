@@ -451,7 +451,8 @@ def _apply_text(plan: Plan, outputs: int) -> str:
         lines += ["    if watch.partial:", "        edges = wanted_edges(node)"]
     if outputs > 1 or plan.lists:
         lines += ["    given = grads = grad", "    grad = grads[0]"]
-        if _wants_all_grads(plan):
+        sees = any(getattr(formula.function, "sees_missing", False) for formula in plan.formulas)
+        if _wants_all_grads(plan) and not sees:
             lines.append("    grads = fill(node, grads)")
     if plan.values:
         lines.append(f"    {', '.join(plan.values)}, = node.values")
@@ -583,7 +584,7 @@ def _unpack_list(node: Node, position: int) -> list[Any]:
 
 
 def fill_missing(node: Any, grads: list[Any]) -> list[Any]:
-    """Zeros for outputs that no gradient came back for; the formula says their shape."""
+    """Zeros for outputs that no gradient came back for."""
     place = next((grad.device for grad in grads if grad is not None), CPU)
     return [
         tools.zeros(*meta, place) if grad is None and meta is not None else grad

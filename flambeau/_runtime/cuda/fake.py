@@ -118,11 +118,13 @@ class FakeDriver(Driver):
         return stream or self.thread.device
 
     def poison(self, block: Any) -> None:
-        """Fill memory that was given back with ones, when its stream comes that far."""
-        if not block.address:
+        """Fill memory that was given back with ones, when its stream comes that far; nobody can
+        take it from a stream that is no more."""
+        stream = block.arena.stream
+        if not block.address or (stream and stream not in self.queues.streams):
             return
         before, self.thread.device = self.thread.device, self.device_of(block.address)
-        self.fill(block.address, POISON, 1, block.nbytes, block.arena.stream)
+        self.fill(block.address, POISON, 1, block.nbytes, stream)
         self.thread.device = before
 
     def leaks(self) -> dict[str, int]:
@@ -407,7 +409,7 @@ class FakeDriver(Driver):
         nodes = self.graphs[executable]
         accesses = [access for node in nodes for access in node.accesses]
         run = lambda: self.queues.run_graph(nodes)  # noqa: E731
-        self.queues.put(self._at(stream), run, accesses, replays=True)
+        self.queues.put(self._at(stream), run, accesses, nodes=nodes)
 
     def print_graph(self, graph: int, path: str) -> None:
         """Write the nodes and their edges to a file."""

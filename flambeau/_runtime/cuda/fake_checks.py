@@ -52,9 +52,13 @@ class Checks:
         self.touched: dict[int, list[Touch]] = {}
         self.blocks: dict[int, int] = {}
         """Address -> bytes of blocks that are in use."""
+        self.since: dict[int, int] = {}
+        """Address -> how many blocks had been taken before that one."""
+        self.count = 0
         self.starts: list[int] = []
-        self.segments: set[int] = set()
-        """Allocations of the driver that are cut into blocks."""
+        self.segments: dict[int, bool] = {}
+        """Allocations of the driver that are cut into blocks -> whether they belong to a private
+        pool, whose memory graphs keep."""
 
     def fault(self, text: str) -> None:
         """Note a fault, and end the program there; where a block dies nothing can be raised, so
@@ -73,9 +77,9 @@ class Checks:
 
     # ---- clocks
 
-    def put(self, stream: int, work: Work, accesses: Iterable[Access], replays: bool) -> None:
-        """Work is put into a stream: check what it touches. What a graph repeats may be memory of
-        its own that no block is in."""
+    def put(self, stream: int, work: Work, accesses: Iterable[Access],
+            nodes: Iterable[Node]) -> None:  # fmt: skip
+        """Work is put into a stream: check what it touches, or what the nodes of its graph do."""
         if not self.is_poisoning:
             self.raise_late()
         clock = self.clocks.setdefault(stream, {})
@@ -84,17 +88,21 @@ class Checks:
             join(clock, other.clock)
         clock[stream] = clock.get(stream, 0) + 1
         work.clock = dict(clock)
-        for access in accesses:
+        repeated: list[tuple[Access, int | None]] = [
+            (access, node.noted) for node in nodes for access in node.accesses
+        ]
+        for access, noted in repeated or [(access, None) for access in accesses]:
             if access.nbytes:
-                if not self.is_poisoning and not replays:
-                    self.check_use(access)
+                if not self.is_poisoning:
+                    self.check_use(access, noted)
                 self.check_races(stream, clock, access)
 
-    def noted(self, accesses: Iterable[Access]) -> None:
-        """Work is noted for a graph."""
+    def noted(self, accesses: Iterable[Access]) -> int:
+        """Work is noted for a graph; how many blocks have been taken."""
         for access in accesses:
             if access.nbytes and not self.is_poisoning:
                 self.check_use(access)
+        return self.count
 
     def waited(self, stream: int, last: Work | None) -> None:
         """The host waited for a stream."""
@@ -130,17 +138,23 @@ class Checks:
         kept.append(Touch(access, stream, clock[stream]))
         self.touched[key] = kept
 
-    def check_use(self, access: Access) -> None:
-        """Whether memory is somebody's."""
+    def check_use(self, access: Access, noted: int | None = None) -> None:
+        """Whether memory is somebody's. What a graph repeats has to be the same block's still, one
+        of the `noted` that had been taken when it was noted, or a private pool's, where no block
+        needs to be."""
         owner = self.owner(access.address)
         if owner is None:
             self.fault(f"use after free: {access.address:#x} is no memory of the device")
-        if owner in self.segments:
-            place = bisect_right(self.starts, access.address) - 1
-            start = self.starts[place] if place >= 0 else 0
-            if access.address + access.nbytes > start + self.blocks.get(start, 0):
-                self.fault(f"use after free: {access.nbytes} bytes at {access.address:#x} belong "
-                           "to no block that is in use")  # fmt: skip
+        if owner not in self.segments or (noted is not None and self.segments[owner]):
+            return
+        place = bisect_right(self.starts, access.address) - 1
+        start = self.starts[place] if place >= 0 else 0
+        if access.address + access.nbytes > start + self.blocks.get(start, 0):
+            self.fault(f"use after free: {access.nbytes} bytes at {access.address:#x} belong "
+                       "to no block that is in use")  # fmt: skip
+        elif noted is not None and self.since[start] >= noted:
+            self.fault(f"use after free: a graph repeats what was done to {access.nbytes} bytes at "
+                       f"{access.address:#x}, which are another block's now")  # fmt: skip
 
     def room(self, address: int) -> int:
         """Bytes from an address to the end of its block."""
@@ -152,10 +166,12 @@ class Checks:
         """A block was taken."""
         insort(self.starts, block.address)
         self.blocks[block.address] = block.nbytes
+        self.since[block.address] = self.count
+        self.count += 1
 
     def given(self, block: Any) -> None:
         """A block was given back; its own stream may still work on it."""
-        del self.blocks[block.address]
+        del self.blocks[block.address], self.since[block.address]
         del self.starts[bisect_right(self.starts, block.address) - 1]
 
     def freed(self, block: Any) -> None:
@@ -168,11 +184,11 @@ class Checks:
 
     def grown(self, segment: Any) -> None:
         """A segment is cut into blocks from now on."""
-        self.segments.add(segment.address)
+        self.segments[segment.address] = segment.arena.pool is not None
 
     def dropped(self, segment: Any) -> None:
         """A segment is no more."""
-        self.segments.discard(segment.address)
+        self.segments.pop(segment.address, None)
         self.touched.pop(segment.address, None)
 
     def graph(self, nodes: list[Node]) -> None:

@@ -54,10 +54,12 @@ class Work:
 class Node:
     """A piece of work in a graph."""
 
-    __slots__ = ("accesses", "before", "run")
+    __slots__ = ("accesses", "before", "noted", "run")
 
-    def __init__(self, run: Run, before: frozenset[Node], accesses: tuple[Access, ...]) -> None:
+    def __init__(self, run: Run, before: frozenset[Node], accesses: tuple[Access, ...],
+                 noted: int) -> None:  # fmt: skip
         self.run, self.before, self.accesses = run, before, accesses
+        self.noted = noted  # how many blocks had been taken, see `fake_checks`
 
     def ancestors(self) -> set[Node]:
         """All that has to be done before it."""
@@ -125,7 +127,7 @@ class Queues:
         return found
 
     def put(self, stream: int, run: Run | None, accesses: Iterable[Access] = (),
-            waits: tuple[Work, ...] = (), replays: bool = False) -> Work:  # fmt: skip
+            waits: tuple[Work, ...] = (), nodes: Iterable[Node] = ()) -> Work:  # fmt: skip
         """Put work into a stream; it is noted for a graph where the stream is captured."""
         with self.lock:
             queue = self.queue(stream)
@@ -134,7 +136,7 @@ class Queues:
                 self._note(queue, run, tuple(accesses))
                 return work
             if self.checks is not None:
-                self.checks.put(stream, work, accesses, replays)
+                self.checks.put(stream, work, accesses, nodes)
             queue.last = work
             if self.random is None:
                 work.do()
@@ -147,9 +149,8 @@ class Queues:
     def _note(self, queue: Queue, run: Run | None, accesses: tuple[Access, ...]) -> None:
         if run is None or queue.capture is None:
             return
-        if self.checks is not None:
-            self.checks.noted(accesses)
-        node = Node(run, queue.tail, accesses)
+        noted = 0 if self.checks is None else self.checks.noted(accesses)
+        node = Node(run, queue.tail, accesses, noted)
         queue.capture.nodes.append(node)
         queue.tail = frozenset((node,))
 

@@ -347,6 +347,10 @@ def losses() -> None:
                 with_gradients(lambda x, y, r=how: F.smooth_l1_loss(x, y, reduction=r), x, y)
                 with_gradients(lambda x, y, r=how: F.binary_cross_entropy_with_logits(
                     x, y.detach().sigmoid(), reduction=r), x, y)  # fmt: skip
+                with_gradients(lambda x, y, r=how: F.binary_cross_entropy(
+                    x.sigmoid(), y.detach().sigmoid(), reduction=r), x, y)  # fmt: skip
+                with_gradients(lambda x, y, r=how: F.soft_margin_loss(
+                    x, y.detach().sign(), reduction=r), x, y)  # fmt: skip
                 with_gradients(lambda x, t, r=how: F.cross_entropy(x, t, reduction=r), x, t)
                 with_gradients(lambda x, t, r=how: F.nll_loss(x, t, reduction=r), x, t)
         x, t = drawn(dtype, 3, 5, 7), torch.randint(0, 5, (3, 7))
@@ -357,12 +361,42 @@ def losses_that_are_not_row_major() -> None:
     """They and their gradients lie in memory as the CPU's do."""
     for first, second in ((1, 0), (0, 1), (1, 1)):
         x, y = (torch.randn(6, 10) if k == 0 else torch.randn(10, 6).t() for k in (first, second))
-        for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss,
-                     F.binary_cross_entropy_with_logits):  # fmt: skip
+        x = x.sigmoid()
+        for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy,
+                     F.soft_margin_loss, F.binary_cross_entropy_with_logits):  # fmt: skip
             for how in ("none", "mean", "sum"):
                 with_gradients(
                     lambda x, y, f=loss, r=how: f(x, y.detach(), reduction=r), x, y.sigmoid()
                 )
+
+
+def halves_that_gate_each_other() -> None:
+    for dtype in FLOATS:
+        x = drawn(dtype, 4, 6, 8)
+        for dim in (-1, 1, 0):
+            with_gradients(lambda x, d=dim: F.glu(x, d), x)
+            with_gradients(lambda x, d=dim: F.glu(x.transpose(0, 2)[::2], d), x)
+
+
+def nothing_asks_the_device() -> None:
+    """Steps of training that put all their work into a stream, without waiting for a number."""
+    x, y = (torch.rand(4, 8, 6).cuda() for _ in range(2))
+    places, mask = torch.randint(8, (4, 2, 6)).cuda(), torch.ones(8, 8, dtype=torch.bool).cuda()
+    for function in (
+        lambda x: F.group_norm(x, 2), lambda x: F.glu(x, 1),
+        lambda x: F.binary_cross_entropy(x, y), lambda x: F.soft_margin_loss(x, y),
+        lambda x: F.cosine_similarity(x, y), lambda x: torch.quantile(x, 0.3, dim=-1),
+        lambda x: torch.take_along_dim(x, places, 1),
+        lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=mask),
+        lambda x: F.cross_entropy(x, places[:, 0], label_smoothing=0.1),
+    ):  # fmt: skip
+        leaf = x.detach().requires_grad_()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            function(leaf).sum().backward()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        assert leaf.grad is not None
 
 
 def losses_of_half_scores_under_autocast() -> None:

@@ -70,7 +70,8 @@ ROWS = frozenset("""
     _linear _linear_no_bias _linear_nd _linear_nd_no_bias linear_backward
     convolution _conv_input_grad _conv_weight_grad _conv_bias_grad _attention _attention_backward
     _fft_c2c _fft_r2c _fft_c2r linalg_cholesky_ex linalg_lu_factor_ex linalg_solve_ex linalg_eigh
-    linalg_eigvalsh linalg_svd
+    linalg_eigvalsh linalg_svd _lstm_layer _lstm_layer_backward _gru_layer _gru_layer_backward
+    _rnn_layer _rnn_layer_backward
 """.split())  # fmt: skip
 
 
@@ -468,6 +469,32 @@ def spectra() -> None:
                 assert torch.allclose(s, expected[1].to(s.dtype), atol=1e-4)
 
 
+def recurrent_layers_do_not_wait() -> None:
+    """Their steps are products and elements: the host puts them into a stream, and goes on."""
+    for dtype in FLOATS:
+        x = drawn(dtype, 2, 5, 3)
+        for kind, options in ((torch.nn.LSTM, {}), (torch.nn.GRU, {}), (torch.nn.RNN, {}),
+                              (torch.nn.RNN, {"nonlinearity": "relu"}),
+                              (torch.nn.LSTM, {"proj_size": 2})):  # fmt: skip
+            layer = kind(3, 4, 2, bidirectional=True, batch_first=True, **options).to(dtype)
+            same_on_both(partial(_recurrent, layer), x)
+
+
+def _recurrent(layer: Any, x: Any) -> Any:
+    layer.to(x.device).zero_grad()
+    if x.is_cuda:
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        output, last = layer(x)
+        output.sum().backward(retain_graph=True)
+    finally:
+        if x.is_cuda:
+            torch.cuda.set_sync_debug_mode("default")
+    x.grad = None
+    last = last if isinstance(last, tuple) else (last,)
+    return (output, *last, *[p.grad for p in layer.parameters()])
+
+
 def captured_graphs_hold_all_of_it() -> None:
     """Workspaces, masks and ones are made while a graph is captured, for the first time."""
     weight, m = torch.randn(8, 8, 3, 3).cuda(), torch.randn(9, 6).cuda()
@@ -497,6 +524,7 @@ def captured_graphs_hold_all_of_it() -> None:
 FACTS = {
     name: value for name, value in list(globals().items())
     if callable(value) and getattr(value, "__module__", "") == __name__
+    and name[0] != "_"
     and name not in ("drawn", "same_on_both", "parts", "weights_of", "close", "Engines")
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Random programs of streams, events, copies and kernels, right by construction.
 
-    python tests/_runtime/cuda/stream_programs.py 10000
+    python tests/_runtime/cuda/stream_programs.py 10000             the seeds 0 to 9999
+    python tests/_runtime/cuda/stream_programs.py 10000 --first 500000
 
 Every program puts work into several streams and waits exactly where its data demand it: by events,
 by the host, or not at all where one stream does both. On the fake driver, whose streams run in an
@@ -10,6 +11,7 @@ the other gives. `broken` leaves waits out, which must be found.
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import random
 import struct
@@ -183,21 +185,24 @@ def run(driver: FakeDriver, seed: int, steps: int = 30, broken: float = 0.0) -> 
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    found = 0
-    for start in range(0, count, 500):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("count", type=int, nargs="?", default=10_000)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first program")
+    chosen = parser.parse_args()
+    end, found = chosen.first + chosen.count, 0
+    for start in range(chosen.first, end, 500):
         driver = FakeDriver(seed=0)
         memory.driver = lambda driver=driver: driver  # type: ignore[assignment, misc]
         memory.allocators.clear()
         memory.waiting.clear()
         memory.Current.arenas.clear()
-        for seed in range(start, min(start + 500, count)):
+        for seed in range(start, min(start + 500, end)):
             fault = run(driver, seed)
             if fault:
                 found += 1
                 print(f"program {seed}: {fault}")
                 break
-    print(f"{count} programs, {found} with a fault")
+    print(f"{chosen.count} programs from seed {chosen.first}, {found} with a fault")
     sys.exit(bool(found))
 
 
