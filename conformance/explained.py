@@ -163,6 +163,15 @@ EXPLAINED = (
         group="^values of a gradient",
         case=r"TransformerEncoderLayer\(1,|LayerNorm\(1\)|\(1, 1,",
     ),
+    Explained(
+        "What is said of bfloat16 in LSTMs with projections (a warning) and in convolutions with a "
+        "weight of another type (an error)",
+        "depends on the processor: words of oneDNN with AVX-512, of its own kernels without",
+        "oneDNN's",
+        group=r"^(warnings|words of an error) \| .*(LSTM|[cC]onv)",
+        case="bfloat16",
+        detail=r"(with projections is not supported|should be a MKLDNN tensor).* for ",
+    ),
     *CALLS,
     *SMALL_PRINT,
 )
