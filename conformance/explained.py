@@ -172,6 +172,23 @@ EXPLAINED = (
         case="bfloat16",
         detail=r"(with projections is not supported|should be a MKLDNN tensor).* for ",
     ),
+    Explained(
+        "Gradients of complex numbers: `silu`, `nan_to_num`, `slice_copy`, `slice_scatter`, "
+        "`adaptive_avg_pool1d`",
+        "RuntimeError: they were never tried there",
+        "are there, and are those of `gradcheck`",
+        group="^does not raise RuntimeError",
+        case="(?i)silu|nan_to_num|slice_copy|slice_scatter|adaptive_?avg_?pool1d",
+        detail="does not support automatic differentiation for outputs with complex dtype",
+    ),
+    Explained(
+        "The type of a lazy layer's weights after pickling",
+        "the default type: theirs is forgotten",
+        "theirs",
+        group=r"^(other value|dtype) \| (pickled|stored)$",
+        case=r"Lazy.*\.(float|double|half|bfloat16|to)\(",
+        detail=r"^(torch\.)?b?float\d\d for (torch\.)?b?float\d\d$",
+    ),
     *CALLS,
     *SMALL_PRINT,
 )

@@ -269,6 +269,11 @@ def _conv_bias_grad(grad_output: np.ndarray) -> np.ndarray:
 # ---- the public functions
 
 
+def _is_left_out(value: Any, argument: Any) -> bool:
+    """Whether an argument has its default, which its caller need not have given."""
+    return value.__class__ is argument.default.__class__ and value == argument.default
+
+
 def _wrong_arguments(name: str, values: tuple[Any, ...], error: Exception) -> Exception:
     """Torch's TypeError where an argument has the wrong type, else the error itself."""
     rows = BY_NAME[name]
@@ -278,7 +283,7 @@ def _wrong_arguments(name: str, values: tuple[Any, ...], error: Exception) -> Ex
     if "transpose" in name:  # which has one form
         missing = tuple(argument.default for argument in rows[0].schema.arguments[len(values) :])
         return binder.argument_error(rows[0], [*values, *missing]) or error
-    while values and values[-1] in (None, 0, 1):
+    while _is_left_out(values[-1], rows[0].schema.arguments[len(values) - 1]):
         values = values[:-1]
     return binder.no_overload_error(name, rows, values, {})
 

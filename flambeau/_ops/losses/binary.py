@@ -29,6 +29,7 @@ from flambeau._ops.losses.elementwise import (
     scaled_gradient,
 )
 from flambeau._ops.rows.losses import LOGIT, PROBABILITY
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, functional, internal, kernel
 from flambeau._ops.table.outputs import check_cast, check_inplace_shape
@@ -509,6 +510,7 @@ def functional_poisson_nll_loss(
     if reduction == "elementwise_mean":
         raise ValueError(f"{reduction} is not a valid value for reduction")
     code = reduction_code(reduction)
+    require_tensor("poisson_nll_loss", "target", 2, target)
     return ops.poisson_nll_loss(input, target, log_input, full, eps, code)
 
 
