@@ -163,6 +163,32 @@ EXPLAINED = (
         group="^values of a gradient",
         case=r"TransformerEncoderLayer\(1,|LayerNorm\(1\)|\(1, 1,",
     ),
+    Explained(
+        "What is said of bfloat16 in LSTMs with projections (a warning) and in convolutions with a "
+        "weight of another type (an error)",
+        "depends on the processor: words of oneDNN with AVX-512, of its own kernels without",
+        "oneDNN's",
+        group=r"^(warnings|words of an error) \| .*(LSTM|[cC]onv)",
+        case="bfloat16",
+        detail=r"(with projections is not supported|should be a MKLDNN tensor).* for ",
+    ),
+    Explained(
+        "Gradients of complex numbers: `silu`, `nan_to_num`, `slice_copy`, `slice_scatter`, "
+        "`adaptive_avg_pool1d`",
+        "RuntimeError: they were never tried there",
+        "are there, and are those of `gradcheck`",
+        group="^does not raise RuntimeError",
+        case="(?i)silu|nan_to_num|slice_copy|slice_scatter|adaptive_?avg_?pool1d",
+        detail="does not support automatic differentiation for outputs with complex dtype",
+    ),
+    Explained(
+        "The type of a lazy layer's weights after pickling",
+        "the default type: theirs is forgotten",
+        "theirs",
+        group=r"^(other value|dtype) \| (pickled|stored)$",
+        case=r"Lazy.*\.(float|double|half|bfloat16|to)\(",
+        detail=r"^(torch\.)?b?float\d\d for (torch\.)?b?float\d\d$",
+    ),
     *CALLS,
     *SMALL_PRINT,
 )

@@ -6,14 +6,6 @@ from conformance.explanation import Explained
 
 AUTOGRAD = (
     Explained(
-        "Where the largest number of a window lies that is outside of the input altogether "
-        "(max pools with dilation)",
-        "at an index outside of the input, where its gradient is written over other memory",
-        "at the last number",
-        group=r"^values.*max_pool\dd_with_indices",
-        case=r"dilation=\[",
-    ),
-    Explained(
         "`set_` of an operand of an operator that PyTorch composes, and then its gradient",
         "names what its steps saved",
         "names the operand",

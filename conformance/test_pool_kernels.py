@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import ml_dtypes
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
+import flambeau
 from flambeau._ops.images import planes
 from flambeau._ops.pooling import (
     fractional as fractional_pool,
@@ -21,7 +24,9 @@ from flambeau._ops.pooling import (
 from flambeau._ops.pooling import (
     shapes as pool_check,
 )
+from flambeau._runtime import choice
 
+LIMITS = {"numpy": choice.NEVER, "llvm": 0}
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 MAX = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 AVG = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -355,3 +360,47 @@ def test_adaptive_words(kind: str, spatial: int, what: str) -> None:
     with pytest.raises(RuntimeError) as actual:
         adaptive_pool.adaptive_output_shape(function, shape, output)
     assert str(actual.value) == words
+
+
+@pytest.mark.parametrize("spatial", [1, 2, 3])
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
+def test_windows_without_an_element(
+    spatial: int, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows whose taps all lie around the input have the place where the first would lie."""
+    if engine == "llvm":
+        pytest.importorskip("llvmlite")
+    for work in ("pool", "pool places"):
+        monkeypatch.setitem(choice.LIMITS, work, LIMITS[engine])
+    outside = 0
+    cases = itertools.product((1, 2, 3, 4), (2, 3), (1, 2), (1,), (2, 3, 4), (False, True))
+    for size, *numbers in cases:
+        x = np.arange(2.0 * size**spatial, dtype=np.float32).reshape(1, 2, *(size,) * spatial)
+        name = f"max_pool{spatial}d_with_indices"
+        try:
+            expected = getattr(F, name)(torch.from_numpy(x), *numbers)
+        except RuntimeError:  # no window fits
+            continue
+        values, places = getattr(flambeau.nn.functional, name)(flambeau.tensor(x), *numbers)
+        np.testing.assert_array_equal(values.numpy(), expected[0].numpy())
+        np.testing.assert_array_equal(places.numpy(), expected[1].numpy())
+        outside += int((expected[1] >= size**spatial).any())
+    assert outside > 10
+
+
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
+def test_gradients_of_windows_without_an_element(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that PyTorch writes within the plane, where it has both derivatives."""
+    for work in ("pool", "pool places"):
+        monkeypatch.setitem(choice.LIMITS, work, LIMITS[engine])
+    found = []
+    for library in (flambeau, torch):
+        x = library.arange(1.0, 17.0).reshape(2, 4, 2).requires_grad_()
+        y = library.nn.functional.max_pool2d(x, 2, 2, (0, 1), (1, 4), True)
+        grad = library.full_like(y, 3).requires_grad_()
+        (first,) = library.autograd.grad(y, x, grad, create_graph=True)
+        (second,) = library.autograd.grad(first, grad, x)
+        found.append((y.tolist(), first.tolist(), second.tolist()))
+    assert found[0] == found[1]

@@ -6,7 +6,7 @@ from typing import Any
 
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
-from flambeau.autograd.type_words import type_words
+from flambeau._core.type_words import type_words
 
 
 def changed_error(data: Any, count: int, version: int, title: str, index: int) -> RuntimeError:

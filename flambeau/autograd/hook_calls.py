@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core.type_words import type_words
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.graph import Node, OfOutput, accumulator_of
-from flambeau.autograd.type_words import type_words
 
 # ---- what hooks return
 

@@ -29,6 +29,8 @@ HUNG = 200.0
 IMPORT = 300.0
 """Seconds after which a process has imported both libraries, on a machine that is busy, too."""
 MEMORY = 6 << 30
+"""Bytes of addresses that a process may take, besides those that it begins with: once a kernel has
+run, the memory pool has as many as the machine has memory."""
 LIFE = 3000
 """Programs after which a process is replaced, so that nothing piles up in it."""
 SHRUNK = 3
@@ -215,7 +217,7 @@ def _note(told: dict[str, Any], total: Total, output: TextIO | None) -> None:
 
 
 def _work(pipe: Connection, plan: Plan) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit_memory()
     signal.signal(signal.SIGPROF, _too_slow)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
@@ -226,6 +228,13 @@ def _work(pipe: Connection, plan: Plan) -> None:
         if number < 0:
             return
         pipe.send(_timed(pipe, plan, number, seen))
+
+
+def limit_memory() -> None:
+    """Let this process take MEMORY bytes of addresses more than it has."""
+    pages = int(Path("/proc/self/statm").read_text("utf-8").split()[0])
+    limit = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 _armed = False

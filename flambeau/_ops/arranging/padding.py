@@ -14,6 +14,7 @@ from flambeau._core.settled import settled
 from flambeau._ops.copying.copies import copy_in_format
 from flambeau._ops.elementwise.bounds import beside
 from flambeau._ops.launching.memory_formats import is_suggested_last
+from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.scalars import checked_number
@@ -263,6 +264,9 @@ MODES = {"reflect": "reflection", "replicate": "replication"}
 )
 def padded(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
     """Padding of the last dims, by pairs of sizes, the last dim first."""
+    if not isinstance(pad, (tuple, list)):
+        raise TypeError("pad(): argument 'pad' (position 2) must be tuple of ints, not "
+                        f"{plain_type_name(pad)}")  # fmt: skip
     for position, size in enumerate(pad):
         if size.__class__ is not int and not hasattr(size, "__index__"):
             raise TypeError(

@@ -16,6 +16,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.settings import get_num_threads, warn_once
 from flambeau._core.settled import settled
+from flambeau._core.type_words import type_words
 from flambeau._ops.conv import choice as kernels
 from flambeau._ops.conv.shapes import (
     check_input_rank,
@@ -158,24 +159,25 @@ def _scalar_name(numpy_dtype: Any) -> str:
     return dt.from_numpy_dtype(numpy_dtype).scalar_name
 
 
+def _type_words(numpy_dtype: Any) -> str:
+    return type_words(dt.from_numpy_dtype(numpy_dtype))
+
+
 def _check_types(input: np.ndarray, weight: np.ndarray, transposed: bool) -> None:
-    """Input and weight share an element type that the convolution has."""
+    """The convolution has the element type of the input, which the weight shares."""
     name, other = _scalar_name(input.dtype), _scalar_name(weight.dtype)
-    if name != other and input.dtype.kind == "c":
-        raise RuntimeError(f"Input type (CPU{name}Type) and weight type (torch.{other}Tensor) "
-                           "should be the same")  # fmt: skip
-    if name == "BFloat16" != other:
-        raise RuntimeError(
-            f"Input type (CPU{name}Type) and weight type (torch.{other}Tensor) should be the same "
-            "or input should be a MKLDNN tensor and weight is a dense tensor"
-        )
-    if name != other:
-        raise RuntimeError(f"expected scalar type {name} but found {other}")
+    if name != other and (input.dtype.kind == "c" or name == "BFloat16"):
+        given, wanted = _type_words(input.dtype), _type_words(weight.dtype)
+        way_out = " or input should be a MKLDNN tensor and weight is a dense tensor"
+        raise RuntimeError(f"Input type ({given}) and weight type ({wanted}) should be the same"
+                           f"{way_out if name == 'BFloat16' else ''}")  # fmt: skip
     refused = "Bool Byte Char Short Int" if transposed else "Bool"
     if name in refused.split():
         spatial = 3 if input.ndim == 5 else 2
         label = f"conv_transpose{spatial}d_out" if transposed else f"conv{spatial}d"
         raise NotImplementedError(f"\"slow_{label}_cpu\" not implemented for '{name}'")
+    if name != other:
+        raise RuntimeError(f"expected scalar type {name} but found {other}")
 
 
 # ---- the gradient maps
@@ -267,6 +269,11 @@ def _conv_bias_grad(grad_output: np.ndarray) -> np.ndarray:
 # ---- the public functions
 
 
+def _is_left_out(value: Any, argument: Any) -> bool:
+    """Whether an argument has its default, which its caller need not have given."""
+    return value.__class__ is argument.default.__class__ and value == argument.default
+
+
 def _wrong_arguments(name: str, values: tuple[Any, ...], error: Exception) -> Exception:
     """Torch's TypeError where an argument has the wrong type, else the error itself."""
     rows = BY_NAME[name]
@@ -276,7 +283,7 @@ def _wrong_arguments(name: str, values: tuple[Any, ...], error: Exception) -> Ex
     if "transpose" in name:  # which has one form
         missing = tuple(argument.default for argument in rows[0].schema.arguments[len(values) :])
         return binder.argument_error(rows[0], [*values, *missing]) or error
-    while values and values[-1] in (None, 0, 1):
+    while _is_left_out(values[-1], rows[0].schema.arguments[len(values) - 1]):
         values = values[:-1]
     return binder.no_overload_error(name, rows, values, {})
 
@@ -332,9 +339,8 @@ def _check_bias_type(input_type: Any, bias_type: Any, transposed: bool) -> None:
         given, wanted = (dt.from_numpy_dtype(kind).c_name for kind in (input_type, bias_type))
         raise RuntimeError(f"Input type ({given}) and bias type ({wanted}) should be the same")
     if "c" in (input_type.kind, bias_type.kind):
-        raise RuntimeError(
-            f"Input type (CPU{name}Type) and bias type (torch.{other}Tensor) should be the same"
-        )
+        given, wanted = _type_words(input_type), _type_words(bias_type)
+        raise RuntimeError(f"Input type ({given}) and bias type ({wanted}) should be the same")
     check_cast(bias_type, input_type)
 
 

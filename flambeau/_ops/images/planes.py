@@ -1,6 +1,7 @@
 """Scatter and gather between values and the flat positions of spatial planes.
 
-Pools hand out int64 indices into the flattened spatial dims of each image and channel.
+Pools hand out int64 indices into the flattened spatial dims of each image and channel. Those of
+windows that hold no element may lie behind the plane, where nothing is written, and 0 is read.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ def scatter_planes(values: Array, indices: Array, spatial: Ints, unique: bool = 
     if values.size == 0:
         return total.reshape(*lead, *spatial)
     rows, places = values.reshape(count, -1), indices.reshape(count, -1)
+    if places.max() >= plane:
+        inside = places < plane
+        rows, places = np.where(inside, rows, 0), np.where(inside, places, 0)
+        unique = False
     step = max(1, BLOCK_ELEMENTS // max(1, plane))
     for start in range(0, count, step):
         part = total[start : start + step]
@@ -56,6 +61,11 @@ def gather_planes(values: Array, indices: Array, rank: int) -> Array:
     The backward of `max_unpool`, and of the backward of every max pool.
     """
     plane = prod(values.shape[values.ndim - rank :])
+    outside = indices >= plane
+    if outside.any():
+        found = gather_planes(values, np.where(outside, 0, indices), rank)
+        found[outside] = 0
+        return found
     return values.reshape(-1)[_flat_positions(indices, rank, plane)].reshape(indices.shape)
 
 

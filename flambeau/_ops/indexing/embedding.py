@@ -10,7 +10,9 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.programs import EAGER
+from flambeau._core.promotion import promote_types
 from flambeau._core.settings import alert_on_gpus
+from flambeau._core.type_words import type_words
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import in_range
 from flambeau._ops.launching.precision import narrow, widen
@@ -26,11 +28,11 @@ from flambeau.autograd.saved_fields import OfInput
 
 def _check_types(indices: np.ndarray, name: str) -> None:
     if indices.dtype.kind != "i" or indices.itemsize < 4:
-        found = dt.from_numpy_dtype(indices.dtype).scalar_name
+        found = type_words(dt.from_numpy_dtype(indices.dtype))
         position = 2 if name == "embedding_renorm_" else 1
         raise RuntimeError(
             f"Expected tensor for argument #{position} 'indices' to have one of the following "
-            f"scalar types: Long, Int; but got torch.{found}Tensor instead (while checking "
+            f"scalar types: Long, Int; but got {found} instead (while checking "
             f"arguments for {name})"
         )
 
@@ -291,6 +293,10 @@ def _embedding_bag(weight: np.ndarray, indices: np.ndarray, offsets: np.ndarray,
                    per_sample_weights: np.ndarray | None, include_last_offset: bool,
                    padding_idx: int) -> Any:  # fmt: skip
     """Bags, the bag of each index, the number of indices in each bag, and where maxima are."""
+    if indices.dtype != offsets.dtype:
+        given = [dt.from_numpy_dtype(found.dtype) for found in (indices, offsets)]
+        common = promote_types(*given).numpy_dtype
+        indices, offsets = indices.astype(common), offsets.astype(common)
     _check_offsets(offsets, indices.size)
     _check_bag_indices(indices, weight, mode, padding_idx)
     _check_bag_weights(weight, per_sample_weights)
@@ -339,19 +345,20 @@ def _check_bag_indices(
 
 def _check_bag_weights(weight: np.ndarray, per_sample_weights: np.ndarray | None) -> None:
     if weight.dtype.kind not in "fV":
-        found = dt.from_numpy_dtype(weight.dtype).scalar_name
+        found = type_words(dt.from_numpy_dtype(weight.dtype))
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
-            f"Half, BFloat16, Float, Double; but got torch.{found}Tensor instead (while checking "
+            f"Half, BFloat16, Float, Double; but got {found} instead (while checking "
             "arguments for embedding_bag)"
         )
     if per_sample_weights is None or per_sample_weights.dtype == weight.dtype:
         return
-    names = [dt.from_numpy_dtype(found.dtype).scalar_name for found in (weight, per_sample_weights)]
+    given = weight, per_sample_weights
+    names = [type_words(dt.from_numpy_dtype(found.dtype)) for found in given]
     raise RuntimeError(
         "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
-        f"'per_sample_weights'; but type torch.{names[0]}Tensor does not equal "
-        f"torch.{names[1]}Tensor (while checking arguments for embedding_bag)"
+        f"'per_sample_weights'; but type {names[0]} does not equal "
+        f"{names[1]} (while checking arguments for embedding_bag)"
     )
 
 

@@ -14,6 +14,7 @@ from flambeau._ops.losses.elementwise import (
     reduction_code,
     reduction_of,
 )
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, functional
 from flambeau._ops.table.scalars import checked_number
@@ -136,6 +137,7 @@ def functional_poisson_nll_loss(
     if reduction == "elementwise_mean":
         raise ValueError(f"{reduction} is not a valid value for reduction")
     code = reduction_code(reduction)
+    require_tensor("poisson_nll_loss", "target", 2, target)
     return ops.poisson_nll_loss(input, target, log_input, full, eps, code)
 
 

@@ -15,6 +15,7 @@ from flambeau._ops.products.blas import matmul
 from flambeau._ops.reductions.norms import vector_norm
 from flambeau._ops.reductions.sums import sum
 from flambeau._ops.scans.cumulative import is_recorded
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, functional, kernel
 from flambeau._ops.table.pointwise import broadcast_shape, common_dtype
@@ -215,6 +216,7 @@ def pairwise_distance(
     >>> torch.pairwise_distance(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.]]))
     tensor([5.0000])
     """
+    require_tensor("pairwise_distance", "x2", 2, x2)
     return ops._norm(x1 - x2 + eps, p, -1, keepdim)
 
 

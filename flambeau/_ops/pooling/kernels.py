@@ -40,22 +40,20 @@ LOWEST = -float("inf")
 
 
 @native
-def first_inside(start, dilation, size):
-    """Where the first tap at or behind 0 of a window from `start` on lies; the last number of the
-    input where all taps lie outside."""
-    behind = start if start >= 0 else (dilation - -start % dilation) % dilation
-    return smaller(behind, size - 1)
+def first_inside(start, dilation):
+    """Where the first tap at or behind 0 of a window from `start` on lies, maybe behind the
+    input."""
+    return start if start >= 0 else (dilation - -start % dilation) % dilation
 
 
 @native(outline=True)
 def place_lowest(places, count, z, y, x, gaps, sizes):
     """Windows of minus infinity alone: their first element is the largest."""
-    deep = first_inside(z * sizes[STEP_Z] - sizes[PAD_Z], gaps[0], sizes[IN_Z])
-    down = first_inside(y * sizes[STEP_Y] - sizes[PAD_Y], gaps[1], sizes[IN_Y])
+    deep = first_inside(z * sizes[STEP_Z] - sizes[PAD_Z], gaps[0])
+    down = first_inside(y * sizes[STEP_Y] - sizes[PAD_Y], gaps[1])
     for i in range(count):
         if places[i] < 0:
-            start = (x + i) * sizes[STEP_X] - sizes[PAD_X]
-            right = first_inside(start, gaps[2], sizes[IN_X])
+            right = first_inside((x + i) * sizes[STEP_X] - sizes[PAD_X], gaps[2])
             places[i] = (deep * sizes[IN_Y] + down) * sizes[IN_X] + right
 
 
@@ -135,17 +133,22 @@ def max_pool(x: pointer(T), out: pointer(T), places: pointer(i64), work: pointer
 
 @native
 def scatter_plane(grad, places, out, sums, count, size, T: static, A: static, W: static):
-    """Add `count` gradients where `places` says to a plane of `size` zeros."""
+    """Add `count` gradients where `places` says to a plane of `size` zeros.
+
+    Places behind the plane are those of windows that hold none of its elements.
+    """
     if T is A:
         fill_memory(out, size, T(0), W)
         for i in range(count):
             place = places[i]
-            out[place] = out[place] + grad[i]
+            if place < size:
+                out[place] = out[place] + grad[i]
     else:
         fill_memory(sums, size, A(0), W)
         for i in range(count):
             place = places[i]
-            sums[place] = sums[place] + A(grad[i])
+            if place < size:
+                sums[place] = sums[place] + A(grad[i])
         for i in range(size):
             out[i] = T(sums[i])
 

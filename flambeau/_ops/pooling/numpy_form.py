@@ -72,13 +72,21 @@ class Along:
         padded[self.at(slice(self.padding, self.padding + self.size))] = array
         return padded
 
+    def inside(self, places: Array) -> Array:
+        """Of windows that start in the padding: their first tap is some dilations later."""
+        return np.where(places < 0, places % self.dilation, places)
+
+    @cached_property
+    def firsts(self) -> Array:
+        """Where each window has its first tap behind the padding, maybe behind the input."""
+        return self.inside(np.arange(self.count) * self.stride - self.padding)
+
     def pad_indices(self, indices: Array) -> Array:
-        """A window that starts in the padding has its first element some dilations later."""
+        """The indices with what first taps in the padding stand for around them."""
         if not self.is_padded:
             return indices
-        places = np.arange(-self.padding, self.size + self.after)
-        inside = np.where(places < 0, places % self.dilation, places)
-        return np.take(indices, np.minimum(inside, self.size - 1), axis=self.dim)
+        places = self.inside(np.arange(-self.padding, self.size + self.after))
+        return np.take(indices, np.minimum(places, self.size - 1), axis=self.dim)
 
 
 @lru_cache(512)
@@ -139,8 +147,19 @@ def max_pool_with_indices(
         values[block], places[block] = _max_of_planes(
             widen(planes[block]), indices.reshape(1, *spatial), dims
         )
+    if any((along.firsts >= along.size).any() for along in dims):
+        _place_outside(places, dims[::-1])
     shape = (*input.shape[: -len(kernel)], *output)
     return values.reshape(shape), places.reshape(shape)
+
+
+def _place_outside(places: Array, dims: list[Along]) -> None:
+    """Windows that hold no element of the plane: where the first tap would be if it went on."""
+    place, outside = np.int64(0), np.False_
+    for along in dims:
+        place = np.add.outer(place * along.size, along.firsts)
+        outside = np.logical_or.outer(outside, along.firsts >= along.size)
+    np.copyto(places, place, where=outside)
 
 
 def _max_of_planes(values: Array, indices: Array, dims: list[Along]) -> tuple[Array, Array]:

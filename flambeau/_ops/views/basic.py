@@ -11,6 +11,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._core.dtype import as_dtype, from_numpy_dtype
 from flambeau._core.dtype import dtype as Dtype
+from flambeau._core.type_words import type_words
 from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.bits import is_unwatched, of_memory
 from flambeau._ops.table.dims import infer_size, plain_dim, refuse_truth, wrap_dim
@@ -344,12 +345,7 @@ def expand(data: np.ndarray, size: Sequence[int], implicit: bool = False) -> np.
 
 def type_name(data: np.ndarray) -> str:
     """The class of a tensor as torch's older messages name it."""
-    name = from_numpy_dtype(data.dtype).scalar_name
-    return f"CPU{name}Type" if name in ODD_TYPES else f"torch.{name}Tensor"
-
-
-ODD_TYPES = ("BFloat16", "Bool", "ComplexFloat", "ComplexDouble")
-"""Element types that torch's older messages name in another way."""
+    return type_words(from_numpy_dtype(data.dtype))
 
 
 @composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)")

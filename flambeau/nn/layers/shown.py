@@ -6,6 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 
+def is_changed(value: Any, default: Any) -> bool:
+    """Whether a setting is another than its default; 0 is no False."""
+    return value is not default if isinstance(default, bool) else value != default
+
+
 def shown(
     *names: str, plain: tuple[str, ...] = (), unless: dict[str, Any] | None = None
 ) -> Callable[[Any], str]:
@@ -27,8 +32,8 @@ def shown(
                 parts.append("inplace=True")
         for name, default in (unless or {}).items():
             value = getattr(self, name)
-            if value != default:
-                parts.append(f"{name}={value!r}")
+            if is_changed(value, default):
+                parts.append(f"{name}={value}")
         return ", ".join(parts)
 
     return extra_repr

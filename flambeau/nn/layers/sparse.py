@@ -9,6 +9,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn.layers.shown import is_changed
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter, empty_parameter
 
@@ -134,7 +135,7 @@ class Embedding(_Table):
             value = getattr(self, name)
             if name == "sparse" and value is not False:
                 text += ", sparse=True"
-            elif value != default:
+            elif is_changed(value, default):
                 text += f", {name}={value}"
         return text
 
@@ -240,11 +241,11 @@ class EmbeddingBag(_Table):
             text += f", max_norm={self.max_norm!r}"
         if self.norm_type != 2:
             text += f", norm_type={self.norm_type!r}"
-        if self.scale_grad_by_freq:
+        if self.scale_grad_by_freq is not False:
             text += f", scale_grad_by_freq={self.scale_grad_by_freq!r}"
         text += f", mode={self.mode!r}"
         if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
+            text += f", padding_idx={self.padding_idx!r}"
         return text
 
     @classmethod

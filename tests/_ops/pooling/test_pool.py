@@ -8,7 +8,10 @@ import pytest
 import flambeau as torch
 from flambeau._ops.conv import images_last
 from flambeau._ops.conv import numpy_form as conv
+from flambeau._runtime import choice
 from flambeau.nn import functional as F
+
+LIMITS = {"numpy": choice.NEVER, "llvm": 0}
 
 
 def gradient(values: np.ndarray, grad: np.ndarray, return_indices: bool) -> np.ndarray:
@@ -34,6 +37,27 @@ def test_gradient_by_comparison(special: str | None) -> None:
         values[1] = -np.inf
     by_comparison = gradient(values, grad, return_indices=False)
     np.testing.assert_array_equal(by_comparison, gradient(values, grad, return_indices=True))
+
+
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
+@pytest.mark.parametrize("return_indices", [False, True])
+def test_gradients_of_windows_beside_the_plane(
+    engine: str, return_indices: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both planes' only window holds none of their elements: nothing learns from it."""
+    if engine == "llvm":
+        pytest.importorskip("llvmlite")
+    for work in ("pool", "pool places"):
+        monkeypatch.setitem(choice.LIMITS, work, LIMITS[engine])
+    x = torch.ones(1, 2, 2, 2, requires_grad=True)
+    found = F.max_pool2d(x, 2, 1, 1, 3, return_indices=return_indices)
+    result = found[0] if return_indices else found
+    assert result.tolist() == [[[[-np.inf]], [[-np.inf]]]]
+    grad = torch.ones_like(result, requires_grad=True)
+    (first,) = torch.autograd.grad(result, x, grad, create_graph=True)
+    assert not first.any()
+    (second,) = torch.autograd.grad(first, grad, torch.ones_like(first))
+    assert not second.any()
 
 
 @pytest.mark.parametrize("images", [1, 5, 64])

@@ -1,4 +1,4 @@
-"""What autograd's messages call types of tensors."""
+"""What older messages call types of tensors."""
 
 from __future__ import annotations
 
