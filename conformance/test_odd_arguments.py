@@ -309,6 +309,15 @@ def nothing_to_contract(t: Any) -> Any:
     return told([lambda: t.einsum("", []), lambda: t.einsum("i"), lambda: t.einsum("i", [])])
 
 
+def several_dims_where_one_belongs(t: Any) -> Any:
+    x = t.arange(8.0).reshape(2, 2, 2)
+    return told([
+        lambda: x.prod([0, 2]), lambda: t.prod(x, [0, 2]), lambda: x.prod((0,)),
+        lambda: x.argmax([0, 1]), lambda: x.cumsum((0, 1)), lambda: x.prod(-1),
+        lambda: x.prod(t.tensor(1)), lambda: x.sum([0, 2]), lambda: x.all((0, 1)),
+    ])  # fmt: skip
+
+
 SCENARIOS: list[Callable[[Any], Any]] = [
     backwards, sparse_differences_of_types, bounds_of_random_slopes, shifts_by_places,
     new_tensors_of_tensors, tensors_of_tensors,
@@ -317,6 +326,7 @@ SCENARIOS: list[Callable[[Any], Any]] = [
     sizes_beside_other_classes, capsules_share_memory, masks_of_bytes,
     copies_of_sparse_leaves, tensors_that_learn_as_numbers, dims_that_are_no_ints,
     pivots_that_name_no_row, put_from_its_own_memory, nothing_to_contract,
+    several_dims_where_one_belongs,
 ]  # fmt: skip
 
 
