@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import io
+import weakref
 from typing import Any
 
 import pytest
@@ -68,6 +70,45 @@ def test_weak_dictionaries_by_identity():
         answers = [len(held), a in held, b in held, held.get(b), held[a]]
         del a
         return [*answers, len(held)]
+
+    compare(scenario)
+
+
+def test_weak_dictionaries_joined_and_copied():
+    def scenario(t: Any) -> Any:
+        weak = part(t, "utils.weak")
+        a, b, value = t.ones(2), t.ones(2), [1]
+        held, others = weak.WeakIdKeyDictionary({a: value}), weak.WeakTensorKeyDictionary({b: [2]})
+        joined = held | others, {b: 5} | held, others | {b: 7}
+        answers: list[Any] = [[type(d).__name__, list(d.values())] for d in joined]
+        answers += [attempt(lambda: held | 5).kind, attempt(lambda: [(b, 7)] | held).kind]
+        copied = copy.deepcopy(held)
+        answers += [list(copied)[0] is a, copied[a] is value, copied == held, held == {a: [1]}]
+        held |= [(b, 9)]
+        answers += [len(held), [key() is a or key() is b for key in held.keyrefs()]]
+        answers += [held.popitem()[1], held.pop(a), attempt(held.popitem).text]
+        reference = weak.WeakIdRef(a, answers.append)
+        answers += [
+            reference == weak.WeakIdRef(a),
+            reference == weak.WeakIdRef(b),
+            reference() is a,
+        ]
+        answers += [isinstance(reference, weakref.ref)]
+        return answers
+
+    compare(scenario)
+
+
+def test_numbers_that_tell_storages_apart():
+    def scenario(t: Any) -> Any:
+        x, y = t.arange(6.0), t.zeros(0)
+        own = x.untyped_storage()._cdata
+        same = [x[2:], x.view(2, 3).t(), x.detach(), x.data, y.set_(x), t.ones(2).set_(x)]
+        other = [x.clone(), t.zeros(0), x + 1]
+        answers = [v.untyped_storage()._cdata == own for v in same + other]
+        x.resize_(1000)
+        typed = x.storage()._cdata, t.storage.TypedStorage([1, 2])._cdata
+        return answers, [n == x.untyped_storage()._cdata for n in typed], type(own)
 
     compare(scenario)
 

@@ -309,6 +309,40 @@ def nothing_to_contract(t: Any) -> Any:
     return told([lambda: t.einsum("", []), lambda: t.einsum("i"), lambda: t.einsum("i", [])])
 
 
+def several_dims_where_one_belongs(t: Any) -> Any:
+    x = t.arange(8.0).reshape(2, 2, 2)
+    return told([
+        lambda: x.prod([0, 2]), lambda: t.prod(x, [0, 2]), lambda: x.prod((0,)),
+        lambda: x.argmax([0, 1]), lambda: x.cumsum((0, 1)), lambda: x.prod(-1),
+        lambda: x.prod(t.tensor(1)), lambda: x.sum([0, 2]), lambda: x.all((0, 1)),
+    ])  # fmt: skip
+
+
+def methods_by_the_class_of_tensors_with_entries(t: Any) -> Any:
+    """`torch.Tensor.to_dense(x)` is what `x.to_dense()` is, whatever the layout."""
+    x = t.eye(3)
+    x[1, 2] = 4
+    with warnings.catch_warnings(action="ignore"):  # compressed layouts are new, says PyTorch
+        tensors = [x, x.to_sparse(), x.to_sparse_csr(), x.to_sparse_csc(),
+                   x.to_sparse_bsr((1, 1)), x.to_sparse_bsc((3, 3)),
+                   t.ones(2, 0, 3).to_sparse(1)]  # fmt: skip
+        return [answers_of(t, tensor, name) for tensor in tensors for name in METHODS_OF_ENTRIES]
+
+
+METHODS_OF_ENTRIES = """
+to_dense sparse_dim dense_dim coalesce indices is_coalesced values crow_indices col_indices
+ccol_indices row_indices
+""".split()
+
+
+def answers_of(t: Any, tensor: Any, name: str) -> Any:
+    """What a method answers by the class and by the tensor; what is sparse as a dense tensor."""
+    found = []
+    for answer in told([lambda: getattr(t.Tensor, name)(tensor), lambda: getattr(tensor, name)()]):
+        found.append(answer.to_dense() if isinstance(answer, t.Tensor) else answer)
+    return name, found
+
+
 SCENARIOS: list[Callable[[Any], Any]] = [
     backwards, sparse_differences_of_types, bounds_of_random_slopes, shifts_by_places,
     new_tensors_of_tensors, tensors_of_tensors,
@@ -317,6 +351,7 @@ SCENARIOS: list[Callable[[Any], Any]] = [
     sizes_beside_other_classes, capsules_share_memory, masks_of_bytes,
     copies_of_sparse_leaves, tensors_that_learn_as_numbers, dims_that_are_no_ints,
     pivots_that_name_no_row, put_from_its_own_memory, nothing_to_contract,
+    several_dims_where_one_belongs, methods_by_the_class_of_tensors_with_entries,
 ]  # fmt: skip
 
 

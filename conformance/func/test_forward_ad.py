@@ -191,3 +191,32 @@ def test_gradcheck_in_forward_mode(library: Any) -> None:
     with pytest.raises(RuntimeError, match="computed with forward mode mismatch for output 0"):
         check(lambda x: Wrong.apply(x, 3), (x,), **options)
     assert check(lambda x: x.sin() * x, (x,), check_forward_ad=True)
+
+
+DRAWN = {
+    "poisson": lambda t, x: t.poisson(x),
+    "bernoulli": lambda t, x: t.bernoulli(x),
+    "normal of means": lambda t, x: t.normal(x, 1.0),
+    "normal of deviations": lambda t, x: t.normal(0.5, x),
+    "normal of both": lambda t, x: t.normal(x, x * x),
+    "means alone": lambda t, x: t.normal(x, t.ones(2)),
+    "behind": lambda t, x: t.bernoulli(x) * 3,
+    "beside": lambda t, x: t.bernoulli(x) * x.sin() - t.bernoulli(x) * x.sin(),
+    "of no learner": lambda t, x: t.bernoulli(x.detach()),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWN.values(), ids=list(DRAWN))
+def test_drawn_numbers_have_tangents_of_zeros(draw: Callable[[Any, Any], Any]) -> None:
+    found = []
+    for library in (flambeau, reference):
+        library.manual_seed(3)
+        forward = library.autograd.forward_ad
+        with forward.dual_level():
+            dual = forward.make_dual(library.tensor([0.2, 0.7]), library.tensor([3.0, 4.0]))
+            primal, tangent = forward.unpack_dual(draw(library, dual))
+        value = library.tensor([0.2, 0.7])
+        _, pushed = library.func.jvp(lambda x: draw(library, x), (value,), (value,))  # noqa: B023
+        told = tangent if tangent is None else tangent.tolist()
+        found.append((list(primal.shape), told, pushed.shape == value.shape))
+    assert found[0] == found[1]

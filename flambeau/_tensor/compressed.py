@@ -20,7 +20,7 @@ from flambeau._tensor import printing
 from flambeau._tensor.attributes import FIELDS
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, new
-from flambeau._tensor.with_entries import WithEntries, _shown_as, alias
+from flambeau._tensor.with_entries import WithEntries, _shown_as, alias, title
 
 ROWS = (lay.sparse_csr, lay.sparse_bsr)
 """Layouts that compress rows; the others compress columns."""
@@ -30,12 +30,6 @@ LAYOUTS = (lay.sparse_csr, lay.sparse_csc, lay.sparse_bsr, lay.sparse_bsc)
 TURNED = {lay.sparse_csr: lay.sparse_csc, lay.sparse_csc: lay.sparse_csr,
           lay.sparse_bsr: lay.sparse_bsc, lay.sparse_bsc: lay.sparse_bsr}  # fmt: skip
 """The layout that the transpose has."""
-
-
-def title(layout: Any) -> str:
-    """PyTorch's name of a layout in its errors: `SparseCsr`, `Sparse`, `Strided`."""
-    name = str(layout).removeprefix("torch.").removesuffix("_coo")
-    return "".join(word.title() for word in name.split("_"))
 
 
 class CompressedTensor(WithEntries):

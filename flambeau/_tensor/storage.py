@@ -147,6 +147,11 @@ class UntypedStorage(StorageBase):
         """The address of the first byte; 0 where there are none."""
         return self.start if self.array.size and self.device is not META else 0
 
+    @property
+    def _cdata(self) -> int:
+        """A number that tells this storage from all others that there are."""
+        return id(self)
+
     def nbytes(self) -> int:
         """The size in bytes."""
         return self.array.size

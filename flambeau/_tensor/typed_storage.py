@@ -119,6 +119,11 @@ class TypedStorage:
 
     is_cuda = is_hpu = is_xpu = is_sparse = False
 
+    @property
+    def _cdata(self) -> int:
+        """A number that tells the memory from that of other storages."""
+        return self._untyped_storage._cdata
+
     def untyped(self) -> UntypedStorage:
         """The storage without a type."""
         return self._untyped_storage

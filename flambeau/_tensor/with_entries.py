@@ -12,6 +12,8 @@ tensors pay nothing for it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, NoReturn
 
 from flambeau._core import dtype as dt
@@ -54,6 +56,12 @@ def _caller() -> str:
             break
         frame = frame.f_back
     return frame.f_code.co_name
+
+
+def title(layout: Any) -> str:
+    """PyTorch's name of a layout in its errors: `SparseCsr`, `Sparse`, `Strided`."""
+    name = str(layout).removeprefix("torch.").removesuffix("_coo")
+    return "".join(word.title() for word in name.split("_"))
 
 
 class WithEntries(Tensor):
@@ -205,10 +213,8 @@ class WithEntries(Tensor):
 
     def numpy(self, *, force: bool = False) -> NoReturn:
         """Raises TypeError: NumPy has no sparse arrays."""
-        kind = str(self.layout).removeprefix("torch.").removesuffix("_coo")
-        kind = "".join(word.title() for word in kind.split("_"))
-        raise TypeError(f"can't convert {kind} layout tensor to numpy. Use Tensor.to_dense() "
-                        "first.")  # fmt: skip
+        raise TypeError(f"can't convert {title(self.layout)} layout tensor to numpy. "
+                        "Use Tensor.to_dense() first.")  # fmt: skip
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         self.numpy()
@@ -235,6 +241,21 @@ class WithEntries(Tensor):
         elif self.requires_grad:
             suffixes.append("requires_grad=True")
         return suffixes
+
+
+def also_by_class(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of Tensor that tensors with entries have in a form of their own, which is found too
+    where it is called by the class, as in `torch.Tensor.to_dense(x)`."""
+
+    @wraps(method)
+    def found(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self, WithEntries):
+            own = getattr(type(self), method.__name__)
+            if own is not getattr(Tensor, method.__name__):
+                return own(self, *args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    return found
 
 
 def alias(tensor: Tensor) -> Tensor:

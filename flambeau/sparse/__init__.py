@@ -8,8 +8,8 @@ from flambeau._core.missing import lazily
 from flambeau._ops.factories.sparse_typed import TYPES
 from flambeau._ops.sparse import compressed as forms
 from flambeau._ops.table.namespace import ops
-from flambeau._tensor.compressed import title
 from flambeau._tensor.sparse import SparseTensor
+from flambeau._tensor.with_entries import title
 from flambeau.sparse.functions import log_softmax, softmax, spdiags
 from flambeau.sparse.invariants import check_sparse_tensor_invariants
 

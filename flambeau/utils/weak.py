@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
+from copy import deepcopy
 from typing import Any
 from weakref import ref
 
 from flambeau._tensor.tensor import Tensor
 
 
-class WeakIdRef:
+class WeakIdRef(ref):  # type: ignore[type-arg]
     """A weak reference that is equal to others of the same object, whatever the object says.
 
-    key: the object; callback: called when it is gone.
+    key: the object; callback: called with the reference when the object is gone.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils.weak import WeakIdRef
+    >>> x = torch.ones(2)
+    >>> WeakIdRef(x) == WeakIdRef(x), WeakIdRef(x) == WeakIdRef(x.clone()), WeakIdRef(x)() is x
+    (True, False, True)
     """
 
-    def __init__(self, key: Any, callback: Any = None) -> None:
-        self._id = id(key)
-        self._ref = ref(key, (lambda _: callback(self)) if callback is not None else None)
+    __slots__ = ("_id",)
 
-    def __call__(self) -> Any:
-        """The object; None once it is gone."""
-        return self._ref()
+    def __init__(self, key: Any, callback: Any = None) -> None:
+        super().__init__(key, callback)
+        self._id = id(key)
 
     def __hash__(self) -> int:
         return self._id
@@ -31,6 +36,10 @@ class WeakIdRef:
             return NotImplemented
         mine, others = self(), other()
         return mine is others if mine is not None and others is not None else self is other
+
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
 
 
 class TensorWeakRef:
@@ -81,6 +90,37 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
             if key is not None:
                 yield key
 
+    def keyrefs(self) -> list[Any]:
+        """Weak references to the keys; any of them may be gone by now."""
+        return list(self.data)
+
+    def popitem(self) -> tuple[Any, Any]:
+        """Take out the youngest key that is still there, with its value."""
+        for reference in reversed(self.keyrefs()):
+            key = reference()
+            if key is not None:
+                return key, self.data.pop(reference)
+        raise KeyError("popitem(): dictionary is empty")
+
+    def __or__(self, other: Any) -> Any:
+        """The entries of both in a new dictionary; where a key is in both, those of `other`."""
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        result = self.copy()
+        result.update(other)
+        return result
+
+    def __ror__(self, other: Any) -> Any:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        result = type(self)(other, self.ref_type)
+        result.update(self)
+        return result
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {id(self):#x}>"
 
@@ -89,6 +129,12 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return WeakIdKeyDictionary(self, self.ref_type)
 
     __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> WeakIdKeyDictionary:
+        result = type(self)(ref_type=self.ref_type)
+        for key, value in self.items():
+            result[key] = deepcopy(value, memo)
+        return result
 
 
 WeakTensorKeyDictionary = WeakIdKeyDictionary

@@ -24,6 +24,7 @@ from flambeau._tensor.bits import set_bits, writes
 from flambeau._tensor.device_array import block_of
 from flambeau._tensor.pinned_arrays import is_pinned, pinned_copy
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, provides, wrap
+from flambeau._tensor.with_entries import also_by_class, title
 from flambeau.autograd.history import bump, check_inplace, view_of
 
 
@@ -341,6 +342,7 @@ Tensor.volatile = property(_volatile)  # type: ignore[attr-defined]
 
 
 @method
+@also_by_class
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """This tensor, which is dense already; a sparse tensor becomes a dense one of the same shape.
 
@@ -354,6 +356,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
 
 
 @method
+@also_by_class
 def dense_dim(self: Tensor) -> int:
     """The number of dense dims: all.
 
@@ -365,6 +368,7 @@ def dense_dim(self: Tensor) -> int:
 
 
 @method
+@also_by_class
 def sparse_dim(self: Tensor) -> int:
     """The number of sparse dims: 0.
 
@@ -395,7 +399,7 @@ SPARSE_ONLY = {
 
 def _only_sparse(name: str, wanted: str, answer: str) -> None:
     def refuse(self: Tensor) -> NoReturn:
-        raise RuntimeError(f"{name} expected {wanted} layout but got Strided")
+        raise RuntimeError(f"{name} expected {wanted} layout but got {title(self.layout)}")
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = with_example(
@@ -404,7 +408,7 @@ def _only_sparse(name: str, wanted: str, answer: str) -> None:
         "... except RuntimeError as error:\n...     print(error)",
         f"{name} expected {wanted} layout but got Strided",
     )
-    method(refuse)
+    method(also_by_class(refuse))
 
 
 for _name, _words in SPARSE_ONLY.items():

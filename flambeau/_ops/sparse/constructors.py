@@ -22,6 +22,7 @@ from flambeau._ops.table.op import composite, internal
 from flambeau._tensor.conversion import tensor as make_tensor
 from flambeau._tensor.sparse import SparseTensor, alias, sparse_tensor
 from flambeau._tensor.tensor import Tensor, method, wrap
+from flambeau._tensor.with_entries import also_by_class
 
 table.load()
 
@@ -252,7 +253,7 @@ def _not_dense(name: str) -> None:
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = "Raises NotImplementedError: the tensor is not sparse."
-    method(refuse)
+    method(also_by_class(refuse))
 
 
 for _name in ("_nnz", "_indices", "_values", "_dimI", "_dimV"):

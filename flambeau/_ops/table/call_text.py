@@ -246,8 +246,8 @@ def number_in(tensor: Any) -> Any:
 
 def plain_integer(value: Any) -> Any:
     """NumPy's integers as Python's, which don't wrap around; anything else as it is, but for truth
-    values, which are no integers."""
-    if isinstance(value, (bool, np.bool_)):
+    values and sequences, which are no integers."""
+    if isinstance(value, (bool, np.bool_, list, tuple)):
         raise TypeError(f"not an integer: {value}")
     return int(value) if isinstance(value, np.integer) else value
 

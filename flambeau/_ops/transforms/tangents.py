@@ -213,7 +213,7 @@ class Call:
         asked = [grad for grad in grads if grad is not None]
         if not asked:
             return grads
-        maps, directions = [], []
+        maps, directions, is_flat = [], [], False
         with enable_grad():
             for formula in formulas:
                 wanted = tuple(map(self._carries, formula.targets))
@@ -227,8 +227,11 @@ class Call:
                         if fitted.requires_grad:
                             maps.append(fitted)
                             directions.append(tangent.to(fitted.dtype))
+                        else:
+                            is_flat = True  # no gradient gets through, whatever it is
         if not maps:
-            return [None] * len(grads)
+            return [_zeros(r) if is_flat and g is not None else None
+                    for g, r in zip(grads, self.results, strict=True)]  # fmt: skip
         found = iter(gradients_of(maps, asked, directions, allow_unused=True,
                                   create_graph=bool(modes.grad.enabled)))  # fmt: skip
         tangents = [None if grad is None else next(found) for grad in grads]
@@ -262,6 +265,11 @@ def _dummy(result: Any) -> Any:
         made = learning(inside(result.detach().new_zeros(()).expand_as(result).clone()))
     made._stands_for = Transform
     return made
+
+
+def _zeros(result: Any) -> Any:
+    """The tangent of what changes with nothing."""
+    return result.detach().new_zeros(result.shape)
 
 
 def _pairs(operand: Any, found: Any) -> Iterator[tuple[Tensor, Any]]:
