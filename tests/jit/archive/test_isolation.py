@@ -16,7 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 HARMLESS = frozenset((
     "builtins.id", "object.__getattr__", "object.__setattr__", "object.__delattr__",
-    "sys._getframe", "sys._getframemodulename", "ctypes.cdata", "ctypes.addressof", "gc.get_objects",
+    "sys._getframe", "sys._getframemodulename", "ctypes.cdata", "ctypes.addressof",
+    "gc.get_objects",
 ))  # fmt: skip
 """Events that read what the process has already, and only say so."""
 TEMPLATES = re.compile(r"<torchscript \d+>|<string>")
