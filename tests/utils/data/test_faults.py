@@ -360,7 +360,7 @@ def test_an_iterator_that_is_dropped(method: str, persistent: bool) -> None:
     start = time.monotonic()
     del batches, data
     gc.collect()
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 15
     assert all(is_gone(pid) for pid in pids)
 
 
@@ -450,7 +450,7 @@ def test_ctrl_c_ends_with_one_traceback(method: str, pause: float, tmp_path: Pat
         start = time.monotonic()
         os.killpg(program.pid, signal.SIGINT)  # as a terminal does: to everybody
         _, errors = program.communicate(timeout=20)
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 15
         assert errors.count("Traceback (most recent call last)") == 1
         assert errors.endswith("KeyboardInterrupt\n")
         assert all(is_gone(pid) for pid in pids)
