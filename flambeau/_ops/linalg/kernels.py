@@ -119,3 +119,17 @@ def eliminate(columns: pointer(T), pivots: pointer(i32), batch: i64, height: i64
             for j in range(row + 1, stop):
                 other = matrix + j * height
                 subtract_multiple(other, column, other[row], row + 1, height, T, W)
+
+
+@native(apart=True)
+def exchange(columns: pointer(T), pivots: pointer(i32), width: i64, height: i64, start: i64,
+             stop: i64, task: i64, tasks: i64, T: static):  # fmt: skip
+    """Carry the row exchanges of the columns from `start` to `stop` to all others."""
+    for j in range(width * task // tasks, width * (task + 1) // tasks):
+        if (j < start) | (j >= stop):
+            column = columns + j * height
+            for row in range(start, stop):
+                other = i64(pivots[row]) - 1
+                kept = column[row]
+                column[row] = column[other]
+                column[other] = kept

@@ -110,3 +110,15 @@ def eliminate(columns: Array, pivots: Array, start: int, stop: int) -> None:
     tasks = _tasks(batch, batch * height * (stop - start) ** 2)
     _eliminator(columns.dtype).parallel(tasks, columns, pivots, batch, height, pivots.shape[1],
                                         columns[0].size, start, stop)  # fmt: skip
+
+
+@cache
+def _exchanger(dtype: np.dtype[Any]) -> Kernel:
+    return kernel(kernels.exchange, T=OF_NUMPY[dtype.name])
+
+
+def exchange(columns: Array, pivots: Array, start: int, stop: int) -> None:
+    """Carry a panel's row exchanges to the other columns of one matrix, which lies transposed."""
+    width, height = columns.shape
+    tasks = _tasks(width, width * (stop - start))
+    _exchanger(columns.dtype).parallel(tasks, columns, pivots, width, height, start, stop)

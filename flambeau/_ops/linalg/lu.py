@@ -172,6 +172,9 @@ def _eliminate_panel(columns: Array, pivots: Array, start: int, stop: int) -> No
 
 def _swap_outside(columns: Array, pivots: Array, start: int, stop: int) -> None:
     """Carry the panel's row exchanges to the columns left and right of it, all at once."""
+    if compiled(columns, columns.size):
+        launcher("linalg.launch").exchange(columns, pivots, start, stop)
+        return
     order = np.arange(columns.shape[1])
     for row in range(start, stop):
         other = pivots[row] - 1
