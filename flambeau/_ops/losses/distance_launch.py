@@ -26,8 +26,7 @@ TASK_NUMBERS = 1 << 14
 def _kernel(name: str, dtype: np.dtype[Any], p: float) -> tuple[Kernel, int]:
     """A kernel, and the lanes of its vectors."""
     lanes = vector_bits() // (8 * dtype.itemsize)
-    statics: dict[str, Any] = {"R": ROWS} if name == "distances" else {}
-    run = kernel(getattr(kernels, name), T=OF_NUMPY[dtype.name], W=lanes, KIND=KINDS[p], **statics)
+    run = kernel(getattr(kernels, name), T=OF_NUMPY[dtype.name], W=lanes, R=ROWS, KIND=KINDS[p])
     return run, lanes
 
 
@@ -79,24 +78,38 @@ def slopes(weights: np.ndarray, sizes: np.ndarray, x1: np.ndarray, x2: np.ndarra
            p: float) -> np.ndarray:  # fmt: skip
     """[*, P, M]: gradients of x1 [*, P, M], where `weights` are those of its distances `sizes`
     [*, P, R] from x2 [*, R, M]. p is one of KINDS but 0."""
-    lead = weights.shape[:-2]
-    if p == 2:  # noqa: PLR2004
-        weights = np.divide(weights, sizes, out=np.zeros_like(weights), where=sizes != 0)
-    weights, sizes, first, second = _batched(weights, sizes, x1, x2)
-    run, _ = _kernel("distance_slopes", first.dtype, p)
-    batch, rows, width = first.shape
-    out = np.empty_like(first)
-    run.parallel(_tasks(batch * rows, weights.size * width), weights, sizes, first, second, out,
-                 batch, rows, second.shape[1], width)  # fmt: skip
-    return out.reshape(*lead, rows, width)
+    return _slopes(_over_sizes(weights, sizes, p), sizes, x1, x2, p)
 
 
 def slopes_of_pairs(weights: np.ndarray, sizes: np.ndarray, x: np.ndarray,
                     p: float) -> np.ndarray:  # fmt: skip
     """The same of `pairs`, for x [N, M]."""
-    above = np.tri(len(x), k=-1, dtype=bool).T
-    square = np.zeros((2, len(x), len(x)), x.dtype)
-    for full, values in zip(square, (weights, sizes), strict=True):
-        full[above] = values
-        full += full.T
-    return slopes(square[0], square[1], x, x, p)
+    both = _square(_over_sizes(weights, sizes, p), len(x))
+    return _slopes(both, _square(sizes, len(x)) if np.isinf(p) else both, x, x, p)
+
+
+def _over_sizes(weights: np.ndarray, sizes: np.ndarray, p: float) -> np.ndarray:
+    """What the kernel multiplies differences by, where a slope is one over the distance."""
+    if p != 2:  # noqa: PLR2004
+        return weights
+    return np.divide(weights, sizes, out=np.zeros_like(weights), where=sizes != 0)
+
+
+def _square(values: np.ndarray, rows: int) -> np.ndarray:
+    """The matrix of what all pairs have; a row has nothing with itself."""
+    full = np.zeros((rows, rows), values.dtype)
+    full[np.tri(rows, k=-1, dtype=bool).T] = values
+    return full + full.T
+
+
+def _slopes(weights: np.ndarray, sizes: np.ndarray, x1: np.ndarray, x2: np.ndarray,
+            p: float) -> np.ndarray:  # fmt: skip
+    """`slopes` from weights that `_over_sizes` has made; only for p = inf are sizes read."""
+    lead = weights.shape[:-2]
+    weights, sizes, first, second = _batched(weights, sizes, x1, x2)
+    run, _ = _kernel("distance_slopes", first.dtype, p)
+    batch, rows, width = first.shape
+    out = np.empty_like(first)
+    tasks = _tasks(batch * -(-rows // ROWS), weights.size * width)
+    run.parallel(tasks, weights, sizes, first, second, out, batch, rows, second.shape[1], width)
+    return out.reshape(*lead, rows, width)

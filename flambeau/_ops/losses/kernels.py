@@ -135,23 +135,45 @@ def slope_of(gap, size, weight, T: static, W: static, KIND: static):
     return select(gap != gap, gap, sign)
 
 
+@native
+def slopes_from(weights, sizes, first, others, out, count, width, column,
+                T: static, W: static, R: static, KIND: static):  # fmt: skip
+    """W columns from `column` on of R rows of `distance_slopes`."""
+    left = width - column
+    here = registers(vector(T, W), R)
+    totals = registers(vector(T, W), R)
+    for r in unroll(R):
+        here[r] = load_some(first + r * width + column, left, T, T, W)
+    for begin in range(0, count, RUN):
+        parts = registers(vector(T, W), R)
+        for j in range(begin, smaller(begin + RUN, count)):
+            other = load_some(others + j * width + column, left, T, T, W)
+            for r in unroll(R):
+                weight, size = weights[r * count + j], sizes[r * count + j]
+                parts[r] = parts[r] + slope_of(here[r] - other, size, weight, T, W, KIND)
+        for r in unroll(R):
+            totals[r] = totals[r] + parts[r]
+    for r in unroll(R):
+        store_some(out + r * width + column, totals[r], left, T, W)
+
+
 @native(apart=True)
 def distance_slopes(weights: pointer(T), sizes: pointer(T), first: pointer(T), second: pointer(T),
                     out: pointer(T), batch: i64, rows: i64, count: i64, width: i64, task: i64,
-                    tasks: i64, T: static, W: static, KIND: static):  # fmt: skip
+                    tasks: i64, T: static, W: static, R: static, KIND: static):  # fmt: skip
     """out [batch, rows, width]: the sum over j of weights[i, j] times the slope of the norm of
-    first[i] - second[j], which is sizes[i, j]."""
-    for unit in range(batch * rows * task // tasks, batch * rows * (task + 1) // tasks):
-        others = second + unit // rows * count * width
+    first[i] - second[j], which is sizes[i, j]. "squares": weights are over the norms already."""
+    bands = (rows + R - 1) // R
+    for unit in range(batch * bands * task // tasks, batch * bands * (task + 1) // tasks):
+        b = unit // bands
+        row = b * rows + unit % bands * R
+        stop = smaller(row + R, (b + 1) * rows)
+        others = second + b * count * width
         for column in range(0, width, W):
-            left = width - column
-            here = load_some(first + unit * width + column, left, T, T, W)
-            total = splat(T(0), W)
-            for begin in range(0, count, RUN):
-                part = splat(T(0), W)
-                for j in range(begin, smaller(begin + RUN, count)):
-                    gap = here - load_some(others + j * width + column, left, T, T, W)
-                    weight = weights[unit * count + j]
-                    part = part + slope_of(gap, sizes[unit * count + j], weight, T, W, KIND)
-                total = total + part
-            store_some(out + unit * width + column, total, left, T, W)
+            if row + R == stop:
+                slopes_from(weights + row * count, sizes + row * count, first + row * width, others,
+                            out + row * width, count, width, column, T, W, R, KIND)  # fmt: skip
+            else:
+                for i in range(row, stop):
+                    slopes_from(weights + i * count, sizes + i * count, first + i * width, others,
+                                out + i * width, count, width, column, T, W, 1, KIND)  # fmt: skip
