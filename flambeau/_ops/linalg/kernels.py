@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from flambeau._compiler.language import (
     absolute,
+    f64,
     i32,
     i64,
     load,
     pointer,
     registers,
     splat,
+    sqrt,
+    stack,
     static,
     store,
     unroll,
     vector,
+    zero_memory,
 )
 from flambeau._compiler.native import native
 
@@ -133,3 +137,52 @@ def exchange(columns: pointer(T), pivots: pointer(i32), width: i64, height: i64,
                 kept = column[row]
                 column[row] = column[other]
                 column[other] = kept
+
+
+# ---- Cholesky factors
+
+
+@native
+def factor_upper(work, size, pitch, W: static):
+    """U with A = U^T U from the upper triangle of A, in its place; the order of the first minor
+    that is not positive, or 0. What lies below the diagonal means nothing."""
+    info = i64(0)
+    for j in range(size):
+        row = work + j * pitch
+        head = row[j]
+        if info == 0:
+            if head > 0:
+                info = 0
+            else:
+                info = j + 1
+        root = splat(sqrt(head), W)
+        for c in range(j // W * W, pitch, W):
+            store(row + c, load(row + c, W) / root)
+        for i in range(j + 1, size):
+            factor = splat(row[i], W)
+            below = work + i * pitch
+            for c in range(i // W * W, pitch, W):
+                store(below + c, load(below + c, W) - factor * load(row + c, W))
+    return info
+
+
+@native(apart=True)
+def cholesky(a: pointer(T), out: pointer(T), info: pointer(i32), batch: i64, size: i64,
+             a_batch: i64, a_row: i64, a_column: i64, task: i64, tasks: i64,
+             T: static, W: static, ROOM: static):  # fmt: skip
+    """out [batch, size, size]: L with A = L L^T, computed in float64, from the lower triangles of
+    matrices of at most ROOM rows; info: the order of the first minor that is not positive."""
+    work = stack(f64, ROOM * ROOM)
+    pitch = (size + W - 1) // W * W
+    zero_memory(work, size * pitch)
+    for m in range(batch * task // tasks, batch * (task + 1) // tasks):
+        source, target = a + m * a_batch, out + m * size * size
+        for i in range(size):
+            for j in range(i, size):
+                work[i * pitch + j] = f64(source[j * a_row + i * a_column])
+        info[m] = i32(factor_upper(work, size, pitch, W))
+        for i in range(size):
+            for j in range(i + 1):
+                target[i * size + j] = T(work[j * pitch + i])
+            for j in range(i + 1, size):
+                target[i * size + j] = T(0)

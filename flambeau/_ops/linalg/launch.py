@@ -122,3 +122,25 @@ def exchange(columns: Array, pivots: Array, start: int, stop: int) -> None:
     width, height = columns.shape
     tasks = _tasks(width, width * (stop - start))
     _exchanger(columns.dtype).parallel(tasks, columns, pivots, width, height, start, stop)
+
+
+# ---- Cholesky factors
+
+MOST_ROWS = 32
+"""Larger matrices are LAPACK's."""
+
+
+@cache
+def _factorizer(dtype: np.dtype[Any]) -> Kernel:
+    return kernel(kernels.cholesky, T=OF_NUMPY[dtype.name], W=vector_bits() // 64, ROOM=MOST_ROWS)
+
+
+def cholesky(a: Array) -> Array | None:
+    """L with A = L L^T for small matrices (*, n, n), or None where one is not positive-definite."""
+    size = a.shape[-1]
+    matrices = a.reshape(-1, size, size)
+    batch = len(matrices)
+    out, info = np.empty((batch, size, size), a.dtype), np.empty(batch, np.int32)
+    tasks = _tasks(batch, batch * size**3)
+    _factorizer(a.dtype).parallel(tasks, matrices, out, info, batch, size, *_steps(matrices))
+    return None if info.any() else out.reshape(a.shape)

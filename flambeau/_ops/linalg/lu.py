@@ -371,7 +371,22 @@ def det(a: Array) -> Array:
     check_square(a, "linalg.det")
     check_floating(a, "linalg.det")
     check_kernel(a, "lu_cpu")
+    if a.shape[-1] <= PANEL and a.ndim > 2 and compiled(a, a.size):  # noqa: PLR2004
+        return _small_determinants(a)
     return np.asarray(lapack(LAPACK.det, a))
+
+
+def _small_determinants(a: Array) -> Array:
+    """The same by the kernel, in double precision too."""
+    size = a.shape[-1]
+    columns = transposed(a).astype(np.float64, order="C").reshape(-1, size, size)
+    pivots = np.empty(columns.shape[:2], np.int32)
+    launcher("linalg.launch").eliminate(columns, pivots, 0, size)
+    with np.errstate(all="ignore"):
+        product = np.multiply.reduce(np.diagonal(columns, axis1=1, axis2=2), -1)
+        exchanges = np.count_nonzero(pivots != np.arange(1, size + 1), -1)
+        np.negative(product, out=product, where=exchanges % 2 == 1)
+        return product.astype(a.dtype).reshape(a.shape[:-2])
 
 
 def slogdet(a: Array, name: str = "linalg.slogdet") -> tuple[Array, Array]:

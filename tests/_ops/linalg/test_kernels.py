@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from flambeau._ops.linalg import launch, lu, triangular
+from flambeau._ops.linalg import cholesky, launch, lu, triangular
 from flambeau._runtime import choice
 
 DTYPES = [np.float32, np.float64]
@@ -99,3 +99,35 @@ def test_bits_are_the_same_for_any_number_of_tasks(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(launch, "get_num_threads", lambda: 3)
     several = triangular.substitute(a, b, upper=True), lu.lu_factor_ex(a)[0]
     assert [x.tobytes() for x in one] == [x.tobytes() for x in several]
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cholesky(monkeypatch: pytest.MonkeyPatch, dtype: Any, upper: bool) -> None:
+    """Only one triangle is read; matrices that are not positive-definite are told by their info."""
+    rng = generator()
+    for shape in ((1, 1), (50, 8, 8), (2, 3, 13, 13), (32, 32)):
+        a = rng.standard_normal(shape)
+        a = a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1])
+        outside = np.tri(shape[-1], k=-1, dtype=bool)
+        a[..., outside if upper else outside.T] = np.nan
+        a = a.astype(dtype)
+        for broken in (False, True):
+            if broken:
+                a[..., -1, -1] = -1
+            pairs = both(monkeypatch, lambda a=a: cholesky.cholesky_ex(a, upper=upper))
+            for found, expected in zip(*pairs, strict=True):
+                assert found.dtype == expected.dtype
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+            assert (pairs[0][1] == (shape[-1] if broken else 0)).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_determinants(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    rng = generator()
+    for shape in ((7, 1, 1), (60, 8, 8), (2, 3, 32, 32)):
+        a = rng.standard_normal(shape).astype(dtype)
+        a[:1, ..., 0] = 0
+        found, expected = both(monkeypatch, lambda a=a: lu.det(a))
+        check_close(found, expected, 100)
+        assert (found[:1] == 0).all()
