@@ -27,6 +27,9 @@ LIMITS: dict[str, int] = {
     "gather": 512,
     "gather rows": 1 << 17,  # which NumPy copies as fast, in one thread
     "scatter": 64,
+    "bags": 64,  # of rows
+    "distances": 256,  # of pairs: differences
+    "linalg": 256,  # triangles and eliminations
     "scatter rows": 8192,  # rows that are written, not added up
     "random": 8,
     "random of cuda": 1 << 14,

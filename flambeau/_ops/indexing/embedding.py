@@ -13,6 +13,7 @@ from flambeau._core.programs import EAGER
 from flambeau._core.promotion import promote_types
 from flambeau._core.settings import alert_on_gpus
 from flambeau._core.type_words import type_words
+from flambeau._ops.indexing import bags
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import in_range
 from flambeau._ops.launching.precision import narrow, widen
@@ -128,22 +129,7 @@ def embedding_dense_backward(grad: np.ndarray, indices: np.ndarray, num_weights:
         kept = flat != padding_idx
         if not kept.all():
             flat, rows = flat[kept], rows[kept]
-    return narrow(sum_rows(rows, flat, num_weights, scale_grad_by_freq), grad.dtype)
-
-
-def sum_rows(rows: np.ndarray, indices: np.ndarray, count: int, mean: bool = False) -> np.ndarray:
-    """[count, D]: at each index the sum (or mean) of its rows, in order of appearance."""
-    result = np.zeros((count, rows.shape[1]), rows.dtype)
-    if not indices.size:
-        return result
-    order = np.argsort(indices, kind="stable")
-    ordered = indices[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    sums = np.add.reduceat(rows[order], starts, axis=0)
-    if mean:
-        sums /= np.diff(np.r_[starts, len(ordered)])[:, None]
-    result[ordered[starts]] = sums
-    return result
+    return narrow(bags.sum_rows(rows, flat, num_weights, scale_grad_by_freq), grad.dtype)
 
 
 # ---- limited norms
@@ -242,6 +228,9 @@ def functional_embedding(
 
 # ---- bags
 
+MODES = ("sum", "mean", "max")
+"""What the numbers of modes mean."""
+
 
 def _bag_gradients(grad: Any, weight: Any, indices: Any, per_sample_weights: Any, mode: int,
                    sparse: bool, scale_grad_by_freq: bool, padding_idx: int, result1: Any,
@@ -301,20 +290,8 @@ def _embedding_bag(weight: np.ndarray, indices: np.ndarray, offsets: np.ndarray,
     _check_bag_indices(indices, weight, mode, padding_idx)
     _check_bag_weights(weight, per_sample_weights)
     starts = offsets[:-1] if include_last_offset else offsets
-    bags = np.searchsorted(starts, np.arange(indices.size), side="right") - 1
-    bags = bags.astype(indices.dtype)
-    kept = np.ones(indices.shape, bool) if padding_idx < 0 else indices != padding_idx
-    count = len(starts)
-    sizes = np.bincount(bags[kept], minlength=count).astype(indices.dtype)
-    rows = widen(weight)[indices]
-    if per_sample_weights is not None:
-        rows = rows * widen(per_sample_weights)[:, None]
-    positions = np.zeros((count, weight.shape[1]), indices.dtype)
-    if mode == 2:
-        result = _bag_maxima(rows[kept], bags[kept], indices[kept], positions)
-    else:
-        result = sum_rows(rows[kept], bags[kept], count, mean=mode == 1)
-    return narrow(result, weight.dtype), bags, sizes, positions
+    found = bags.reduce(weight, indices, starts, MODES[mode], per_sample_weights, padding_idx)
+    return tuple(found)
 
 
 def _has_fast_sum(weight: np.ndarray, mode: int, padding_idx: int) -> bool:
@@ -377,18 +354,6 @@ def _check_offsets(offsets: np.ndarray, count: int) -> None:
         )
     if offsets.min() < 0:
         raise IndexError("index out of range in self")
-
-
-def _bag_maxima(rows: np.ndarray, bags: np.ndarray, indices: np.ndarray,
-                positions: np.ndarray) -> np.ndarray:  # fmt: skip
-    """The first greatest value of each column of each bag; empty bags give 0."""
-    result = np.zeros(positions.shape, rows.dtype)
-    for bag in np.unique(bags):
-        members = np.flatnonzero(bags == bag)
-        best = rows[members].argmax(0)
-        result[bag] = rows[members].max(0)
-        positions[bag] = indices[members][best]
-    return result
 
 
 @composite(
@@ -486,7 +451,7 @@ def _shown_type(offsets: Any) -> str:
 
 
 def _check_bag_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, weighted: bool) -> int:
-    if mode not in ("sum", "mean", "max"):
+    if mode not in MODES:
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
@@ -497,7 +462,7 @@ def _check_bag_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, weighted:
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
             f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
         )
-    return 0 if mode == "sum" else 1 if mode == "mean" else 2
+    return MODES.index(mode)
 
 
 @functional()

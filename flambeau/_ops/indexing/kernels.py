@@ -15,12 +15,16 @@ from flambeau._compiler.language import (
     minimum,
     pointer,
     reduce_or,
+    registers,
     select,
     splat,
     static,
     store,
+    unroll,
+    vector,
 )
 from flambeau._compiler.native import native
+from flambeau._ops.conv.kernels.depthwise import load_some, store_some
 
 
 @native
@@ -214,3 +218,102 @@ def write_elements(x: pointer(T), index: pointer(I), source: pointer(T), outer: 
             for i in range(left, right):
                 target = (o * size + i64(index[row + i])) * inner + i
                 x[target] = combined(x[target], source[(row + i) * step], OP)
+
+
+# ---- bags of rows
+
+
+@native
+def bag_sums(weight, index, samples, out, first, last, width, column, skip, size,
+             A: static, T: static, W: static, R: static, MEAN: static,
+             WEIGHTED: static):  # fmt: skip
+    """The sums (means) of the rows from `first` to `last`, of columns that R vectors hold."""
+    sums = registers(vector(A, W), R, -0.0)
+    for i in range(first, last):
+        place = i64(index[i])
+        if place != skip:
+            row = weight + place * width + column
+            for r in unroll(R):
+                value = load_part(row + r * W, width - column - r * W, T, A, W, R)
+                if WEIGHTED:
+                    value = value * samples[i]
+                sums[r] = sums[r] + value
+    for r in unroll(R):
+        found = sums[r]
+        if size == 0:
+            found = splat(A(0), W)
+        if MEAN:
+            if size != 0:
+                found = found / A(size)
+        store_some(out + r * W, found, width - column - r * W, T, W)
+
+
+@native
+def load_part(source, left, T: static, A: static, W: static, R: static):
+    """W numbers of a row; of one vector alone (R 1) perhaps only the first `left` of them."""
+    if R > 1:
+        return A(load(source, W))
+    else:
+        if left >= W:
+            value = A(load(source, W))
+        else:
+            value = load_some(source, left, T, A, W)
+        return value
+
+
+@native
+def bag_maxima(weight, index, out, positions, first, last, width, column, skip,
+               A: static, T: static, I: static, W: static):  # fmt: skip
+    """The largest numbers of the rows from `first` to `last` in W columns, and the position of the
+    row that each is of: the first of equal ones, the first nan. A bag without rows has zeros."""
+    left = width - column
+    best = splat(A(0), W)
+    found = splat(I(0), W)
+    begun = i64(0)
+    for i in range(first, last):
+        place = i64(index[i])
+        if place != skip:
+            value = load_part(weight + place * width + column, left, T, A, W, 1)
+            better = (value > best) | ((value != value) & (best == best)) | (begun == 0)
+            best = select(better, value, best)
+            found = select(better, splat(I(place), W), found)
+            begun = 1
+    store_some(out, best, left, T, W)
+    store_some(positions, found, left, I, W)
+
+
+@native
+def mark_bag(index, bags, first, last, bag, skip, I: static):
+    """Write the bag of each position from `first` to `last`; how many of them are not `skip`."""
+    size = i64(0)
+    for i in range(first, last):
+        bags[i] = I(bag)
+        size += i64(i64(index[i]) != skip)
+    return size
+
+
+@native(apart=True)
+def reduce_bags(weight: pointer(T), index: pointer(I), starts: pointer(i64), samples: pointer(A),
+                out: pointer(T), bags: pointer(I), sizes: pointer(I), positions: pointer(I),
+                count: i64, width: i64, skip: i64, task: i64, tasks: i64,
+                T: static, A: static, I: static, W: static, R: static, MODE: static,
+                WEIGHTED: static):  # fmt: skip
+    """out [count, width]: sums, means or maxima of the rows of weight [*, width] whose positions
+    are index[starts[bag]:starts[bag + 1]], but for the position `skip`."""
+    for bag in range(count * task // tasks, count * (task + 1) // tasks):
+        first, last = starts[bag], starts[bag + 1]
+        size = mark_bag(index, bags, first, last, bag, skip, I)
+        sizes[bag] = I(size)
+        whole = width // (R * W) * (R * W)
+        here = out + bag * width
+        if MODE == "max":
+            for column in range(0, width, W):
+                bag_maxima(weight, index, here + column, positions + bag * width + column,
+                           first, last, width, column, skip, A, T, I, W)  # fmt: skip
+        else:
+            for column in range(0, whole, R * W):
+                bag_sums(weight, index, samples, here + column, first, last, width, column, skip,
+                         size, A, T, W, R, MODE == "mean", WEIGHTED)  # fmt: skip
+            for column in range(whole, width, W):
+                bag_sums(weight, index, samples, here + column, first, last, width, column, skip,
+                         size, A, T, W, 1, MODE == "mean", WEIGHTED)  # fmt: skip

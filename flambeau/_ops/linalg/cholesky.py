@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.linalg.checks import (
     Array,
     adjoint,
@@ -10,7 +11,10 @@ from flambeau._ops.linalg.checks import (
     check_square,
     raise_first_failure,
 )
-from flambeau._ops.linalg.triangular import check_old_style, solve_from_cholesky
+from flambeau._ops.linalg.triangular import check_old_style, compiled, solve_from_cholesky
+
+SMALL = 32
+"""Up to this many rows a kernel factors batches; LAPACK the others."""
 
 _NOT_POSITIVE = (
     "The factorization could not be completed because the input is not positive-definite "
@@ -36,6 +40,11 @@ def cholesky_ex(a: Array, *, upper: bool = False) -> tuple[Array, Array]:
 
 
 def _lower_factor(a: Array) -> tuple[Array, Array]:
+    if a.shape[-1] <= SMALL and compiled(a, a.size):
+        found = launcher("linalg.launch").cholesky(a)
+        if found is None:
+            return _factor_by_columns(a)
+        return found, np.zeros(a.shape[:-2], np.int32)
     try:
         factor = np.linalg.cholesky(a)
     except np.linalg.LinAlgError:

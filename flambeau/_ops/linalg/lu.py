@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import _umath_linalg  # type: ignore[attr-defined]
 
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.linalg.checks import (
     Array,
     adjoint,
@@ -24,7 +25,7 @@ from flambeau._ops.linalg.checks import (
     raise_first_failure,
     transposed,
 )
-from flambeau._ops.linalg.triangular import substitute
+from flambeau._ops.linalg.triangular import compiled, substitute
 
 LAPACK: Any = _umath_linalg
 """What `np.linalg` calls after checks of its own, which take longer than a small matrix does."""
@@ -75,6 +76,9 @@ def _eliminate(work: Array) -> Array:
     batch, rows, columns = work.shape
     count = min(rows, columns)
     pivots = np.empty((batch, count), np.int32)
+    if rows < _LARGE_MATRIX and columns <= count and compiled(work, work.size * count):
+        _eliminate_all(work, pivots)
+        return pivots
     with np.errstate(all="ignore"):
         if batch <= _FEW_MATRICES or rows >= _LARGE_MATRIX:
             for matrix, chosen in zip(work, pivots, strict=True):
@@ -86,6 +90,13 @@ def _eliminate(work: Array) -> Array:
                 pivots[:, column] = _eliminate_column(work, column, stop)
             _update_right(work, start, stop)
     return pivots
+
+
+def _eliminate_all(work: Array, pivots: Array) -> None:
+    """All columns of small matrices, by the kernel."""
+    columns = np.ascontiguousarray(transposed(work))
+    launcher("linalg.launch").eliminate(columns, pivots, 0, pivots.shape[1])
+    work[...] = transposed(columns)
 
 
 def _eliminate_column(work: Array, column: int, stop: int) -> Array:
@@ -140,6 +151,9 @@ def _eliminate_one(matrix: Array, pivots: Array) -> None:
 
 
 def _eliminate_panel(columns: Array, pivots: Array, start: int, stop: int) -> None:
+    if compiled(columns, columns.shape[1] * (stop - start) ** 2):
+        launcher("linalg.launch").eliminate(columns[None], pivots[None], start, stop)
+        return
     panel = columns[start:stop]
     for row in range(start, stop):
         column = columns[row]
@@ -158,6 +172,9 @@ def _eliminate_panel(columns: Array, pivots: Array, start: int, stop: int) -> No
 
 def _swap_outside(columns: Array, pivots: Array, start: int, stop: int) -> None:
     """Carry the panel's row exchanges to the columns left and right of it, all at once."""
+    if compiled(columns, columns.size):
+        launcher("linalg.launch").exchange(columns, pivots, start, stop)
+        return
     order = np.arange(columns.shape[1])
     for row in range(start, stop):
         other = pivots[row] - 1
@@ -354,7 +371,22 @@ def det(a: Array) -> Array:
     check_square(a, "linalg.det")
     check_floating(a, "linalg.det")
     check_kernel(a, "lu_cpu")
+    if a.shape[-1] <= PANEL and a.ndim > 2 and compiled(a, a.size):  # noqa: PLR2004
+        return _small_determinants(a)
     return np.asarray(lapack(LAPACK.det, a))
+
+
+def _small_determinants(a: Array) -> Array:
+    """The same by the kernel, in double precision too."""
+    size = a.shape[-1]
+    columns = transposed(a).astype(np.float64, order="C").reshape(-1, size, size)
+    pivots = np.empty(columns.shape[:2], np.int32)
+    launcher("linalg.launch").eliminate(columns, pivots, 0, size)
+    with np.errstate(all="ignore"):
+        product = np.multiply.reduce(np.diagonal(columns, axis1=1, axis2=2), -1)
+        exchanges = np.count_nonzero(pivots != np.arange(1, size + 1), -1)
+        np.negative(product, out=product, where=exchanges % 2 == 1)
+        return product.astype(a.dtype).reshape(a.shape[:-2])
 
 
 def slogdet(a: Array, name: str = "linalg.slogdet") -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.linalg.checks import (
     Array,
     adjoint,
@@ -14,6 +15,7 @@ from flambeau._ops.linalg.checks import (
     type_name,
 )
 from flambeau._ops.table.dims import wrap_dim
+from flambeau._runtime import choice
 
 # Up to this many rows substitution, above it halves and matrix products.
 BLOCK = 16
@@ -82,11 +84,18 @@ def substitute(a: Array, b: Array, *, upper: bool, left: bool = True, unit: bool
         solution = substitute(transposed(a), transposed(b), upper=not upper, unit=unit)
         return transposed(solution)
     a, b = broadcast_batches(a, b)
+    if compiled(b, b.size * a.shape[-1]):
+        return launcher("linalg.launch").substitute(a, b, upper, unit)  # type: ignore[no-any-return]
     if not upper:
         return _forward(a, b.copy(), unit)
     # Negative strides would keep matmul from BLAS, so the reversed matrix is written out.
     reversed_matrix = np.ascontiguousarray(a[..., ::-1, ::-1])
     return _forward(reversed_matrix, b[..., ::-1, :].copy(), unit)[..., ::-1, :]
+
+
+def compiled(a: Array, work: int) -> bool:
+    """Whether a kernel of linear algebra does so many multiplications with numbers of this type."""
+    return bool(work) and choice.compiled("linalg", work) and a.dtype.kind == "f"
 
 
 def _forward(a: Array, x: Array, unit: bool) -> Array:

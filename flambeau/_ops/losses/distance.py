@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.programs import EAGER
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.losses.elementwise import NONE, reduced, reduction_code, reduction_of
 from flambeau._ops.products.blas import matmul
@@ -27,6 +28,10 @@ SMALL = choice.LIMITS["pointwise"]
 """Elements below which arithmetic is NumPy's."""
 EUCLIDEAN_LIMIT = 25
 """With more rows than this, Euclidean distances come from a matrix product."""
+KERNEL_NORMS = (0, 1, 2, math.inf)
+"""The exponents that kernels compute with."""
+FLOAT_BYTES = 4
+"""Shorter numbers are no kernel's."""
 
 
 # ---- pairs of rows
@@ -63,7 +68,7 @@ def _slope(gap: Any, distance: Any, p: float) -> Any:
     if p == 0:
         return ops.zeros_like(gap)
     if p == 1:
-        return gap.sign()
+        return ops.where(gap != gap, gap, gap.sign())
     if p == float("inf"):
         return gap.sign() * (gap.abs() == distance)
     blocked = distance == 0
@@ -74,8 +79,43 @@ def _slope(gap: Any, distance: Any, p: float) -> Any:
     return ops.masked_fill(power / safe.pow(p - 1), blocked, 0.0)
 
 
+def _kernels(work: int, dtype: np.dtype[Any], p: float) -> Any:
+    """The module of the kernels for so many differences of numbers of a type, or None."""
+    if p not in KERNEL_NORMS or dtype.kind != "f" or dtype.itemsize < FLOAT_BYTES:
+        return None
+    if not work or not choice.compiled("distances", work):
+        return None
+    return launcher("losses.distance_launch")
+
+
+def _slope_kernels(p: float, *tensors: Any) -> Any:
+    """The same for gradients, which kernels compute where nobody wants theirs; the first of the
+    tensors holds a number of each pair, the last one rows."""
+    arrays = [tensor._data for tensor in tensors]
+    plain = all(array.__class__ is np.ndarray for array in arrays)
+    if p == 0 or not plain or is_recorded(*tensors):
+        return None
+    return _kernels(arrays[0].size * arrays[-1].shape[-1], arrays[0].dtype, p)
+
+
+def _slopes_of_rows(kernels: Any, grad: Any, x1: Any, x2: Any, p: float, result: Any,
+                    wanted: Any) -> Any:  # fmt: skip
+    """The gradients of both, by kernels; the norm of a difference has no side."""
+    weights, sizes, first, second = grad._data, result._data, x1._data, x2._data
+    of_x1 = of_x2 = None
+    if wanted[0]:
+        of_x1 = wrap(kernels.slopes(weights, sizes, first, second, p))
+    if wanted[1]:
+        turned = [np.swapaxes(array, -1, -2) for array in (weights, sizes)]
+        of_x2 = wrap(kernels.slopes(*turned, second, first, p))
+    return of_x1, of_x2
+
+
 def _cdist_gradients(grad: Any, x1: Any, x2: Any, p: float, result: Any, wanted: Any) -> Any:
     if p != 2:
+        kernels = _slope_kernels(p, grad, result, x1, x2)
+        if kernels is not None:
+            return _slopes_of_rows(kernels, grad, x1, x2, p, result, wanted)
         gap = x1.unsqueeze(-2) - x2.unsqueeze(-3)
         slope = grad.unsqueeze(-1) * _slope(gap, result.unsqueeze(-1), p)
         return (slope.sum(-2) if wanted[0] else None), (-slope.sum(-3) if wanted[1] else None)
@@ -109,6 +149,9 @@ def cdist_forward(x1: np.ndarray, x2: np.ndarray, p: float,
     large = x1.shape[-2] > EUCLIDEAN_LIMIT or x2.shape[-2] > EUCLIDEAN_LIMIT
     if p == 2 and (compute_mode == 1 or (large and compute_mode in (None, 0))):
         return narrow(np.ascontiguousarray(_euclidean(x1, x2)), dtype)
+    kernels = _kernels(math.prod(shape) * x1.shape[-1], x1.dtype, p)
+    if kernels is not None:
+        return narrow(kernels.distances(x1, x2, p), dtype)
     return narrow(np.ascontiguousarray(_norms(x1[..., :, None, :] - x2[..., None, :, :], p)), dtype)
 
 
@@ -161,6 +204,9 @@ def cdist(
 
 
 def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
+    kernels = _slope_kernels(p, grad, result, self)
+    if kernels is not None:
+        return wrap(kernels.slopes_of_pairs(grad._data, result._data, self._data, p))
     first, second = [on_device_of(wrap(index), self) for index in np.triu_indices(self.shape[0], 1)]
     gap = ops.embedding(self, first) - ops.embedding(self, second)
     slope = grad.unsqueeze(-1) * _slope(gap, result.unsqueeze(-1), p)
@@ -177,8 +223,12 @@ def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
 )
 def pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
     """Distances of the pairs (i, j), i < j, of rows."""
-    first, second = np.triu_indices(self.shape[0], 1)
     x = widen(self)
+    rows, width = self.shape
+    kernels = _kernels(rows * (rows - 1) // 2 * width, x.dtype, p)
+    if kernels is not None:
+        return narrow(kernels.pairs(x, p), self.dtype)
+    first, second = np.triu_indices(rows, 1)
     return narrow(np.asarray(_norms(x[first] - x[second], p)), self.dtype)
 
 
