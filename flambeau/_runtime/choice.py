@@ -51,6 +51,7 @@ LIMITS: dict[str, int] = {
     "depthwise": 512,
     "pool": 512,
     "pool places": 256,  # the positions of maxima too
+    "resample": 512,
     "channel_sums": 8192,
     "recurrent": 4096,  # without gates
     "recurrent steps": 8,  # steps of a layer without gates
