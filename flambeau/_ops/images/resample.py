@@ -85,7 +85,9 @@ def _table_of_taps(taps: plain.Taps, size: int, backward: bool) -> Table:
     if taps.weights is None:
         table = of_places(taps.positions[0], size)
     else:
-        table = of_taps(taps.positions, taps.weights, size, taps.counts)
+        # A weight of 0 counts, where it meets infinity; what only fills the rows does not.
+        kept = None if taps.counts is None else np.arange(len(taps.weights))[:, None] < taps.counts
+        table = of_taps(taps.positions, taps.weights, size, kept)
     return transposed(table) if backward else table
 
 
@@ -111,7 +113,7 @@ def interpolate(input: Array, mode: str, output: Ints, align_corners: bool,
 @lru_cache(512)
 def _table_of_integers(taps: plain.Taps, size: int) -> Table:
     weights, bits = plain_bytes.integers(taps)
-    return of_taps(taps.positions, weights, size, taps.counts, bits)
+    return of_taps(taps.positions, weights, size, weights != 0, bits)
 
 
 def interpolate_bytes(input: Array, mode: str, output: Ints, align_corners: bool,
@@ -183,3 +185,18 @@ def padded(array: Array, pads: Sequence[tuple[int, int]], places: Places,
         if pad != (0, 0)
     ]
     return _applied(array, tables, PLAIN, backward) if tables else None
+
+
+# ---- channels
+
+
+@lru_cache(128)
+def _table_of_shuffle(channels: int, groups: int) -> Table:
+    return of_places(np.arange(channels).reshape(groups, -1).T.reshape(-1), channels)
+
+
+def channels_shuffled(array: Array, groups: int) -> Array | None:
+    """The channels (dim 1) of a row-major array, one from each group in turn."""
+    if not array.flags.c_contiguous:
+        return None
+    return _applied(array, [(1, _table_of_shuffle(array.shape[1], groups))], PLAIN, False)

@@ -50,13 +50,11 @@ def of_places(places: Array, size: int) -> Table:
     return Table(size, starts, places.astype(np.int64), np.ones(len(places)))
 
 
-def of_taps(positions: Array, weights: Array, size: int, counts: Array | None = None,
+def of_taps(positions: Array, weights: Array, size: int, kept: Array | None = None,
             shift: int = 0) -> Table:  # fmt: skip
-    """`new[o] = sum over t of old[positions[t, o]] * weights[t, o]`: of the first `counts[o]`, if
-    they are told."""
-    kept = np.ones(weights.T.shape, bool)
-    if counts is not None:
-        kept = np.arange(len(weights)) < counts[:, None]
+    """`new[o] = sum over t of old[positions[t, o]] * weights[t, o]`: of those with `kept[t, o]`, if
+    it is told."""
+    kept = np.ones(weights.T.shape, bool) if kept is None else kept.T
     starts = np.concatenate([[0], kept.sum(1).cumsum()]).astype(np.int64)
     return Table(size, starts, positions.T[kept].astype(np.int64), weights.T[kept], shift)
 

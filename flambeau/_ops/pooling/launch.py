@@ -155,8 +155,8 @@ def segment_max(input: Array, bounds: Array, output: Ints) -> tuple[Array, Array
     values = np.empty((*input.shape[:-rank], *output), input.dtype)
     places = np.empty(values.shape, np.int64)
     kernel(segment_kernels.segment_max, **statics).parallel(
-        tasks, np.ascontiguousarray(input), values, places, np.empty(tasks * room, wide),
-        np.empty(tasks * room, np.int32), bounds, planes,
+        tasks, np.ascontiguousarray(input), values, places, scratch(tasks * room, wide),
+        scratch(tasks * room, np.dtype(np.int32)), bounds, planes,
         0 if len(bounds) == 1 else bounds.shape[1], *inputs, *outputs, room,
     )  # fmt: skip
     return values, places
