@@ -55,6 +55,7 @@ LIMITS: dict[str, int] = {
     "pool": 512,
     "pool places": 256,  # the positions of maxima too
     "grid": 64,  # numbers read at any positions
+    "resample": 512,
     "channel_sums": 8192,
     "recurrent": 4096,  # without gates
     "recurrent steps": 8,  # steps of a layer without gates

@@ -13,7 +13,8 @@ from flambeau._core.layout import channels_last_strides, contiguous_strides, is_
 from flambeau._core.settled import settled
 from flambeau._ops.copying.copies import copy_in_format
 from flambeau._ops.elementwise.bounds import beside
-from flambeau._ops.launching.memory_formats import is_suggested_last
+from flambeau._ops.images import resample
+from flambeau._ops.launching.memory_formats import in_format, is_suggested_last
 from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -156,6 +157,9 @@ def _pad_by_places(data: np.ndarray, padding: Sequence[int], spatial: int, place
     if min(shape) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
     last = is_suggested_last(data)
+    found = resample.padded(data, pairs, places, data.shape)
+    if found is not None:
+        return in_format(found, last)
     strides = channels_last_strides(shape) if last else contiguous_strides(shape)
     result = empty_strided(shape, strides, data.dtype)
     padded = data
@@ -169,8 +173,11 @@ def _pad_by_places(data: np.ndarray, padding: Sequence[int], spatial: int, place
 def _unpad_by_places(grad: np.ndarray, shape: Sequence[int], padding: Sequence[int], spatial: int,
                      places: Places) -> np.ndarray:  # fmt: skip
     """Add each padded position to the one that it copies."""
-    total = grad if grad.dtype.itemsize > 2 else grad.astype(np.float32)
     pairs = _pairs(padding, grad.ndim)
+    found = resample.padded(grad, pairs, places, tuple(shape), backward=True)
+    if found is not None:
+        return found
+    total = grad if grad.dtype.itemsize > 2 else grad.astype(np.float32)
     for dim in range(grad.ndim - spatial, grad.ndim):
         if pairs[dim] == (0, 0):
             continue

@@ -13,7 +13,9 @@ from flambeau._core import dtype as dt
 from flambeau._core.doc_text import with_example
 from flambeau._core.layout import channels_last_strides, contiguous_format, is_channels_last
 from flambeau._core.settled import settled
+from flambeau._ops.images import resample
 from flambeau._ops.indexing.positions import FULL, highest
+from flambeau._ops.launching.memory_formats import is_suggested_last
 from flambeau._ops.launching.precision import require_known
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.dims import refuse_truth, wrap_dim, wrap_dims
@@ -540,6 +542,9 @@ def channel_shuffle(data: np.ndarray, groups: int) -> np.ndarray:
     if channels % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {channels} "
                            f"channels and {groups} groups.")  # fmt: skip
+    found = None if is_suggested_last(data) else resample.channels_shuffled(data, groups)
+    if found is not None:
+        return found
     split = data.reshape(images, groups, channels // groups, *rest)
     return _shuffled(data, split.swapaxes(1, 2).reshape(data.shape))
 

@@ -14,6 +14,7 @@ import numpy as np
 from flambeau._core.programs import EAGER
 from flambeau._ops.images import fold as blocks
 from flambeau._ops.images import numpy_interpolate as kernels
+from flambeau._ops.images import resample
 from flambeau._ops.images.interpolate_bytes import interpolate_bytes
 from flambeau._ops.launching.memory_formats import in_format_of
 from flambeau._ops.launching.precision import refuse
@@ -84,8 +85,13 @@ def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: s
         integers = data.dtype == np.uint8 and mode not in NEAREST
         if integers and spatial != 2:
             raise refuse("compute_indices_weights_linear", data.dtype)
+        compiled = resample.interpolate_bytes if integers else resample.interpolate
+        numbers = (mode, output, align_corners, scale_factors, antialias)
+        result = compiled(data, *numbers)
+        if result is not None:
+            return in_format_of(result, data)
         function = interpolate_bytes if integers else kernels.interpolate
-        result = function(data, mode, output, align_corners, scale_factors, antialias)
+        result = function(data, *numbers)
         if np.may_share_memory(result, data):
             return result.copy()
         return in_format_of(np.ascontiguousarray(result), data)
@@ -102,9 +108,11 @@ def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: s
         shape = (*grad_output.shape[:2], *input_size)
         if grad_output.size == 0:
             return np.zeros(shape, grad_output.dtype)
-        result = kernels.interpolate_backward(
-            grad_output, mode, tuple(input_size), align_corners, scale_factors, antialias
-        )
+        numbers = (mode, tuple(input_size), align_corners, scale_factors, antialias)
+        result = resample.interpolate(grad_output, *numbers, backward=True)
+        if result is not None:
+            return np.ascontiguousarray(result)
+        result = kernels.interpolate_backward(grad_output, *numbers)
         shared = np.may_share_memory(result, grad_output)
         return result.copy() if shared else np.ascontiguousarray(result)
 

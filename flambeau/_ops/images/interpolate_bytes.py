@@ -44,11 +44,16 @@ def fraction_bits(largest: float) -> int:
     return bits
 
 
-def _apply(array: Array, taps: Taps, dim: int) -> Array:
+def integers(taps: Taps) -> tuple[Array, int]:
+    """The weights as integers, and how many bits of them are a fraction."""
     merged = _merge_repeated(taps)
     bits = fraction_bits(float(merged.max()))
     scaled = merged * (1 << bits)
-    weights = np.trunc(scaled + np.where(scaled < 0, -0.5, 0.5)).astype(np.int32)
+    return np.trunc(scaled + np.where(scaled < 0, -0.5, 0.5)).astype(np.int32), bits
+
+
+def _apply(array: Array, taps: Taps, dim: int) -> Array:
+    weights, bits = integers(taps)
     shape = [1] * array.ndim
     shape[dim] = -1
     total: Array = np.int32(1 << (bits - 1))

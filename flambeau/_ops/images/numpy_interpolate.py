@@ -40,10 +40,13 @@ class Taps:
     """`output[o] = sum over t of input[positions[t, o]] * weights[t, o]`.
 
     `weights` is None when every output copies one input. Each row of positions never falls.
+    `counts` says of how many inputs each output is made, where that differs: what comes behind them
+    has the weight 0.
     """
 
     positions: Array
     weights: Array | None
+    counts: Array | None = None
 
 
 def upsample_output_shape(input_shape: Sequence[int], output: Ints) -> tuple[int, ...]:
@@ -202,7 +205,7 @@ def antialias_taps(
     weights = np.where(inside, weights, real(0))
     total = weights.sum(0)
     weights = np.divide(weights, total, out=weights, where=total != 0)
-    return Taps(np.minimum(positions, size - 1), weights)
+    return Taps(np.minimum(positions, size - 1), weights, last - first)
 
 
 @settled

@@ -61,7 +61,7 @@ def _adaptive_avg_rows(spatial: int) -> None:
     def backward(grad_output: Array, size: Any) -> Array:
         """Gradients spread evenly over their segments."""
         adaptive_pool.refuse_empty(f"{name}_backward", "grad_output", [*grad_output.shape])
-        return adaptive_pool.adaptive_avg_pool_backward(grad_output, tuple(size))
+        return pooling.adaptive_avg_pool_backward(grad_output, tuple(size))
 
     @composite(f"{name}(Tensor self, int[{spatial}] output_size) -> Tensor",
                autocast=precision(spatial), method=False, function=False)  # fmt: skip
@@ -284,7 +284,7 @@ def _fractional_rows(spatial: int) -> None:
         batched = data.ndim == spatial + 2
         images = data if batched else data[None]
         _check_samples(images, random_samples, spatial)
-        values, indices = fractional_pool.fractional_max_pool(
+        values, indices = pooling.fractional_max_pool(
             images, tuple(kernel_size), output, random_samples[: len(images)]
         )
         return values.reshape(shape), indices.reshape(shape)

@@ -12,10 +12,12 @@ import numpy as np
 
 from flambeau._core.layout import is_channels_last
 from flambeau._ops.images import planes as plain_planes
+from flambeau._ops.images import resample
 from flambeau._ops.launching.memory_formats import in_format, in_format_of
 from flambeau._ops.launching.modules import launcher
 from flambeau._ops.launching.precision import Array, is_floating
 from flambeau._ops.launching.windows import Ints
+from flambeau._ops.pooling import fractional as plain_fractional
 from flambeau._ops.pooling import numpy_adaptive as plain_adaptive
 from flambeau._ops.pooling import numpy_form as plain
 from flambeau._runtime import choice
@@ -107,14 +109,53 @@ def adaptive_avg_pool(input: Array, output: Ints) -> Array:
     """The mean of every segment."""
     step = plain_adaptive.even_step(input.shape[-len(output) :], output)
     if step is None or prod(output) == 1 or not is_floating(input.dtype):
-        return plain_adaptive.adaptive_avg_pool(input, output)
+        found = None if prod(output) == 1 else resample.segment_means(input, output)
+        if found is None:
+            return plain_adaptive.adaptive_avg_pool(input, output)
+        # torch lays out means of volumes in the one way only
+        return np.ascontiguousarray(found) if len(output) == 3 else found
     return avg_pool(input, step, step, (0,) * len(step), output)
+
+
+def adaptive_avg_pool_backward(grad: Array, spatial: Ints) -> Array:
+    """The gradient `(..., *spatial)` of `adaptive_avg_pool`."""
+    found = resample.segment_means_backward(grad, spatial)
+    if found is None:
+        return plain_adaptive.adaptive_avg_pool_backward(grad, spatial)
+    return np.ascontiguousarray(found)
 
 
 def adaptive_max_pool(input: Array, output: Ints) -> tuple[Array, Array]:
     """The maximum of every segment and its position in its flattened spatial plane."""
     step = plain_adaptive.even_step(input.shape[-len(output) :], output)
     if step is None or prod(output) == 1 or not is_floating(input.dtype):
-        return plain_adaptive.adaptive_max_pool(input, output)
+        return _segment_max(input, output)
     rank = len(step)
     return max_pool_with_indices(input, step, step, (0,) * rank, (1,) * rank, output)
+
+
+def _segment_max(input: Array, output: Ints) -> tuple[Array, Array]:
+    spatial = input.shape[-len(output) :]
+    kernels = _compiled(input, spatial, "pool places")
+    if kernels is None or 0 in output:
+        return plain_adaptive.adaptive_max_pool(input, output)
+    bounds = [np.array(plain_adaptive.segments(*each)).T.reshape(-1)
+              for each in zip(spatial, output, strict=True)]  # fmt: skip
+    return kernels.segment_max(input, np.concatenate(bounds)[None], output)  # type: ignore[no-any-return]
+
+
+def fractional_max_pool(input: Array, taps: Ints, output: Ints,
+                        samples: Array) -> tuple[Array, Array]:  # fmt: skip
+    """Maxima `(N, C, *output)` of windows at places that samples say, and their positions."""
+    spatial = input.shape[2:]
+    kernels = _compiled(input, spatial, "pool places")
+    if kernels is None or 0 in output or 0 in taps:
+        return plain_fractional.fractional_max_pool(input, taps, output, samples)
+    starts = plain_fractional.plane_starts(input.shape, taps, output, samples)
+    planes = prod(input.shape[:2])
+    bounds = []
+    for places, count, length in zip(starts, output, taps, strict=True):
+        each = np.broadcast_to(places.reshape(*places.shape[:2], count), (*input.shape[:2], count))
+        each = each.reshape(planes, count)
+        bounds += [each, each + length]
+    return kernels.segment_max(input, np.concatenate(bounds, 1), output)  # type: ignore[no-any-return]

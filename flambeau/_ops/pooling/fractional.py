@@ -74,7 +74,7 @@ def fractional_max_pool(
     if 0 in output:
         shape = (*input.shape[:2], *output)
         return np.empty(shape, input.dtype), np.empty(shape, np.int64)
-    places = _plane_starts(input.shape, kernel, output, samples)
+    places = plane_starts(input.shape, kernel, output, samples)
     images = np.arange(input.shape[0]).reshape(-1, *(1,) * (1 + spatial))
     channels = np.arange(input.shape[1]).reshape(1, -1, *(1,) * spatial)
     best = np.full((*input.shape[:2], *output), -np.inf, values.dtype)
@@ -100,7 +100,7 @@ def _first_places(places: list[Array], sizes: Ints) -> Array:
     return found
 
 
-def _plane_starts(
+def plane_starts(
     input_shape: Sequence[int], kernel: Ints, output: Ints, samples: Array
 ) -> list[Array]:
     """Per spatial dim the starts, shaped to broadcast to `(N, C, *output)`."""

@@ -17,7 +17,7 @@ from flambeau._core.settings import get_num_threads
 from flambeau._ops.conv.launch_depthwise import BAND, ROOM, Plan, layout, three, types_of
 from flambeau._ops.launching.precision import Array
 from flambeau._ops.launching.windows import Ints
-from flambeau._ops.pooling import kernels
+from flambeau._ops.pooling import kernels, segment_kernels
 from flambeau._runtime.launch import Kernel, kernel
 from flambeau._runtime.observed import constant, scratch
 
@@ -133,6 +133,33 @@ def scatter_planes(values: Array, indices: Array, spatial: Ints) -> Array:
         values.size // planes, size,
     )  # fmt: skip
     return result
+
+
+# ---- windows whose bounds are told
+
+
+def segment_max(input: Array, bounds: Array, output: Ints) -> tuple[Array, Array]:
+    """The largest value of every window and its int64 position in its flattened plane.
+
+    `bounds` is `(planes, numbers)`, or `(1, numbers)` for the same windows in all planes: for each
+    spatial dim where the windows start, and where they stop. None is empty.
+    """
+    rank = len(output)
+    inputs, outputs = three(input.shape[-rank:], 1), three(output, 1)
+    missing = np.broadcast_to([0, 1] * (3 - rank), (len(bounds), 2 * (3 - rank)))
+    bounds = np.ascontiguousarray(np.concatenate([missing, bounds], 1), np.int64)
+    statics, wide = types_of(input.dtype)
+    planes = prod(input.shape[:-rank])
+    tasks = _tasks(planes, input.size, get_num_threads())
+    room = inputs[2] + statics["W"]
+    values = np.empty((*input.shape[:-rank], *output), input.dtype)
+    places = np.empty(values.shape, np.int64)
+    kernel(segment_kernels.segment_max, **statics).parallel(
+        tasks, np.ascontiguousarray(input), values, places, scratch(tasks * room, wide),
+        scratch(tasks * room, np.dtype(np.int32)), bounds, planes,
+        0 if len(bounds) == 1 else bounds.shape[1], *inputs, *outputs, room,
+    )  # fmt: skip
+    return values, places
 
 
 # ---- average pools
