@@ -38,6 +38,9 @@ _COUNT_LIMITS = {
 _LARGE_PERMUTATION = ((1 << 32) - 1) // 20
 _SMALL_PERMUTATION = 1000
 
+SAMPLERS = "random samplers"
+"""Those that reject, as a kind of work."""
+
 
 def randperm(size: int, dtype: np.dtype, generator: Generator) -> np.ndarray:
     """A random permutation of ``range(size)`` as an array of shape (size,).
@@ -234,8 +237,14 @@ def _with_replacement(row: np.ndarray, count: int, generator: Generator) -> np.n
 def poisson(rates: np.ndarray, generator: Generator) -> np.ndarray:
     """Poisson numbers with the given rates, same shape and dtype. Errors: a negative rate."""
     require_kernel(rates.dtype, tuple(DIGITS), "poisson_cpu")
-    flat = rates.astype(np.float64).ravel().tolist()
-    drawn = np.array([_poisson(rate, generator) for rate in flat], np.float64)
+    wide = rates.astype(np.float64).ravel()
+    fast = random_fill.Compiled.kernels(wide, SAMPLERS)
+    if fast is None:
+        drawn = np.array([_poisson(rate, generator) for rate in wide.tolist()], np.float64)
+        return shaped(drawn, rates)
+    drawn = fast.poisson(wide, generator)
+    if np.isnan(drawn).any():
+        check_rates(wide)
     return shaped(drawn, rates)
 
 
@@ -295,8 +304,13 @@ def standard_gamma(alphas: np.ndarray, generator: Generator) -> np.ndarray:
     """Gamma numbers of scale 1, same shape and dtype as ``alphas``, float32 or float64."""
     require_kernel(alphas.dtype, _WIDE_FLOATS, "gamma_cpu")
     single = alphas.dtype == _SINGLE
-    drawn = [_gamma(alpha, single, generator) for alpha in alphas.ravel().tolist()]
-    values = shaped(np.array(drawn, np.float64), alphas)
+    wide = alphas.astype(np.float64).ravel()
+    fast = random_fill.Compiled.kernels(wide, SAMPLERS)
+    if fast is None:
+        drawn = np.array([_gamma(alpha, single, generator) for alpha in wide.tolist()], np.float64)
+    else:
+        drawn = fast.standard_gamma(wide, single, generator)
+    values = shaped(drawn, alphas)
     smallest = ml_dtypes.finfo(alphas.dtype).tiny
     # in this form, NaN gives the smallest number too
     return np.where(values > smallest, values, smallest)
@@ -366,10 +380,15 @@ _STIRLING_TAILS = (
 def binomial(counts: np.ndarray, chances: np.ndarray, generator: Generator) -> np.ndarray:
     """Successes out of ``counts`` trials with ``chances``; both of one shape and float dtype."""
     require_kernel(counts.dtype, _WIDE_FLOATS, "binomial_cpu")
+    given = counts.ravel(), chances.ravel()
+    fast = random_fill.Compiled.kernels(given[0], SAMPLERS)
+    if fast is not None:
+        drawn = fast.binomial(*given, generator)
+        return drawn.reshape(counts.shape)  # type: ignore[no-any-return]
     kind = counts.dtype.type
-    pairs = zip(counts.ravel(), chances.ravel(), strict=True)
-    drawn = [one_binomial(kind, count, chance, generator) for count, chance in pairs]
-    return np.array(drawn, counts.dtype).reshape(counts.shape)
+    pairs = zip(*given, strict=True)
+    chosen = [one_binomial(kind, count, chance, generator) for count, chance in pairs]
+    return np.array(chosen, counts.dtype).reshape(counts.shape)
 
 
 def one_binomial(
@@ -395,6 +414,8 @@ def _binomial_small_chance(
         return kind(_binomial_by_rejection(count, chance, generator))
     log_failure = float(np.log1p(-chance))
     total, limit = 0.0, float(count)
+    if math.isnan(limit):  # torch would draw for ever
+        return kind(math.nan)
     for successes in itertools.count():
         total += math.ceil(_log(generator.unit()) / log_failure)
         if total > limit:

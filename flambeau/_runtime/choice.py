@@ -32,6 +32,8 @@ LIMITS: dict[str, int] = {
     "random of cuda": 1 << 14,
     "random units": 256,  # of [0, 1), which the generator has at hand
     "random_normal": 16,
+    "random slopes": 32,  # integrals of 127 terms
+    "random samplers": 16,  # a number takes Python some microseconds
     "pointwise": 32768,  # one addition or comparison for each element
     "pointwise float16": 1024,  # a conversion to or from float16
     "pointwise function": 3072,  # one exponential or logarithm, which NumPy vectorises

@@ -14,6 +14,11 @@ from flambeau._compiler import types
 from flambeau._core import settings
 from flambeau._core.generator import BLOCK, Generator
 from flambeau._ops.random import kernels
+from flambeau._ops.random.sampler_launch import (  # noqa: F401  (the same module for all fills)
+    binomial,
+    poisson,
+    standard_gamma,
+)
 from flambeau._runtime.launch import Kernel, kernel
 
 CHUNK = 1 << 18
