@@ -158,10 +158,10 @@ def multinomial(
     Errors: RuntimeError for other ranks, dtypes, counts, or weights that are no distribution.
     """
     check_multinomial(weights, count, replacement)
-    rows = weights.reshape(-1, weights.shape[-1])
+    rows = np.atleast_2d(weights)
     if replacement and count > 1:
-        drawn = [_with_replacement(row, count, generator) for row in rows]
-        return np.array(drawn, np.int64).reshape(*weights.shape[:-1], count)
+        drawn = _rows_with_replacement(rows, count, generator)
+        return drawn.reshape(*weights.shape[:-1], count)
     return race(weights, count, random_fill.exponential_, generator)
 
 
@@ -213,6 +213,21 @@ def check_weights(rows: np.ndarray) -> None:
         raise RuntimeError(INVALID_SUM)
 
 
+def _rows_with_replacement(rows: np.ndarray, count: int, generator: Generator) -> np.ndarray:
+    wide = rows.astype(rows.dtype if rows.dtype in _WIDE_FLOATS else _SINGLE, order="C")
+    fast = random_fill.Compiled.kernels(wide, SAMPLERS)
+    if fast is not None and wide.size and _are_weights(wide):
+        return fast.categories(wide, count, generator)  # type: ignore[no-any-return]
+    drawn = [_with_replacement(row, count, generator) for row in rows]
+    return np.array(drawn, np.int64)
+
+
+def _are_weights(rows: np.ndarray) -> bool:
+    """Whether every row can be drawn from; False where there is a NaN."""
+    largest = rows.max(-1)
+    return bool(rows.min() >= 0 and largest.min() > 0 and largest.max() < np.inf)
+
+
 def _with_replacement(row: np.ndarray, count: int, generator: Generator) -> np.ndarray:
     """Binary search of 64-bit uniforms in the cumulative weights, which the row's dtype sums."""
     kind = row.dtype if row.dtype in _WIDE_FLOATS else _SINGLE
@@ -224,7 +239,7 @@ def _with_replacement(row: np.ndarray, count: int, generator: Generator) -> np.n
             "invalid multinomial distribution (encountering probability entry = infinity or NaN)"
         )
     sums = np.cumsum(row, dtype=kind)
-    if not sums[-1] > 0:
+    if not (sums.size and sums[-1] > 0):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     sums /= sums[-1]
     sums[-1] = 1

@@ -133,6 +133,43 @@ def test_samplers(monkeypatch: pytest.MonkeyPatch, name: str, dtype: Any, scale:
         assert drawn(monkeypatch, with_kernels, fill) == drawn(monkeypatch, with_numpy, fill)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(7, 300), (301,), (64, 1), (5, 0)])
+def test_multinomial(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], dtype: Any) -> None:
+    """The same places by weight, some of which are 0, and the same stream behind them."""
+    weights = np.random.RandomState(5).rand(*shape[::-1]).T
+    weights[..., ::3] *= shape[-1] == 1
+    weights = weights.astype(dtype)
+    results = []
+    for which in (with_numpy, with_kernels):
+
+        def fill(generator: Generator) -> np.ndarray:
+            return random_sample.multinomial(weights, 400, True, generator)
+
+        try:
+            results.append(drawn(monkeypatch, which, fill))
+        except RuntimeError as error:  # no weights at all
+            results.append(str(error))
+    assert results[0] == results[1]
+    assert (shape[-1] == 0) == isinstance(results[0], str)
+
+
+def test_weights_that_cannot_be_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first wrong row is refused when those before it are drawn."""
+    for wrong in (-1.0, np.inf, np.nan, 0.0):
+        weights = np.ones((6, 40))
+        weights[4] *= 0 if wrong == 0 else 1
+        weights[4, 7] = wrong
+        found = []
+        for which in (with_numpy, with_kernels):
+            monkeypatch.setattr(random_fill.Compiled, "kernels", staticmethod(which))
+            generator = Generator().manual_seed(3)
+            with pytest.raises(RuntimeError, match="invalid multinomial distribution") as caught:
+                random_sample.multinomial(weights, 5, True, generator)
+            found.append((str(caught.value), generator.words(3).tolist()))
+        assert found[0] == found[1]
+
+
 def test_samplers_of_what_is_no_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong rate is refused where it stands; no count is no number."""
     rates = np.full(40, 3.0)
