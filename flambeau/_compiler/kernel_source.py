@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.types import Scalar, b8, bf16, boolean, f16, f32, f64, i16, i32, i64
 
@@ -204,7 +206,9 @@ class Lines:
 
 
 def constant(value: Any) -> Term:
-    """A Python number as text."""
+    """A number as text: Python's, or one of NumPy's as Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, complex):
         raise NoForm("complex numbers")
     if isinstance(value, float) and value != value:
