@@ -44,6 +44,7 @@ LIMITS: dict[str, int] = {
     "formula": 8192,  # the gradients of one row
     "reduction": 16384,
     "sum": 256,
+    "bins": 2048,
     "variance": 64,
     "softmax": 64,
     "norm": 64,
