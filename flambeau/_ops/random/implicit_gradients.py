@@ -37,7 +37,8 @@ def gamma(concentration: np.ndarray, output: np.ndarray) -> np.ndarray:
     a, z = a.ravel().astype(np.float64), z.ravel().astype(np.float64)
     kernels = _compiled(z)
     if kernels is not None:
-        return _as(kernels.gamma(a, z, digamma(a), NODES, WEIGHTS), shape, dtype)
+        size = max(4, dtype.itemsize)
+        return _as(kernels.gamma(a, z, digamma(a), NODES, WEIGHTS, size), shape, dtype)
     slope = np.where(z < a, _gamma_below(a, z), _gamma_above(a, z))
     return _as(slope, shape, dtype)
 
@@ -80,8 +81,9 @@ def dirichlet(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.ndarray
     b = total - a
     kernels = _compiled(x)
     if kernels is not None:
+        size = max(4, dtype.itemsize)
         digammas = digamma(a) - digamma(a + b)
-        return _as(kernels.beta(x, a, b, digammas, NODES, WEIGHTS), shape, dtype)
+        return _as(kernels.beta(x, a, b, digammas, NODES, WEIGHTS, size), shape, dtype)
     below = x * total < a
     slope = np.where(below, _beta_below(x, a, b), _beta_above(x, a, b))
     return _as(slope / (1 - x), shape, dtype)

@@ -2,7 +2,7 @@
 
 Formulas are those of `implicit_gradients`, which explains them; both ends of a distribution are one
 formula here, whose signs say from which end it runs. An integrand falls off from its beginning on:
-what is below exp(LEAST) of it is left out. All arrays are f64 of a multiple of W elements.
+what is below exp(least) of it is left out. All arrays are f64 of a multiple of W elements.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from flambeau._compiler.native import native
 from flambeau._compiler.vector_math import exp, expm1, log, log1p
 from flambeau._compiler.vector_math.parts import INFINITY
 
-LEAST = -60.0
-
 
 @native
 def counted(total, term):
@@ -35,7 +33,7 @@ def counted(total, term):
 
 
 @native
-def gamma_integral(a, z, centre, nodes, weights, count):
+def gamma_integral(a, z, centre, nodes, weights, count, least):
     """What the numbers z move with their concentrations a; centre is log(z) - digamma(a)."""
     below = z < a
     gap = absolute(a - z)
@@ -50,25 +48,26 @@ def gamma_integral(a, z, centre, nodes, weights, count):
         t = select(below, -s, s)
         exponent = a * t - z * expm1(t)
         total = counted(total, (s + offset) * exp(exponent) * weights[k])
-        if any_lane(exponent >= LEAST) == False:  # noqa: E712
+        if any_lane(exponent >= least) == False:  # noqa: E712
             break
     return z * (total * width)
 
 
 @native
 def gamma_slopes(a: pointer(f64), z: pointer(f64), digamma: pointer(f64), out: pointer(f64),
-                 n: i64, nodes: pointer(f64), weights: pointer(f64), count: i64, task: i64,
-                 tasks: i64, W: static):  # fmt: skip
+                 n: i64, nodes: pointer(f64), weights: pointer(f64), count: i64, least: f64,
+                 task: i64, tasks: i64, W: static):  # fmt: skip
     """W numbers at a time."""
     for group in range(n // W * task // tasks, n // W * (task + 1) // tasks):
         i = group * W
         number = load(z + i, W)
         centre = log(number) - load(digamma + i, W)
-        store(out + i, gamma_integral(load(a + i, W), number, centre, nodes, weights, count))
+        store(out + i, gamma_integral(load(a + i, W), number, centre, nodes, weights, count,
+                                      least))  # fmt: skip
 
 
 @native
-def beta_integral(x, a, b, centre, nodes, weights, count):
+def beta_integral(x, a, b, centre, nodes, weights, count, least):
     """What shares x move with their concentrations a, over 1 - x; b is that of the other shares,
     centre is log(x) - digamma(a) + digamma(a + b)."""
     below = x * (a + b) < a
@@ -87,7 +86,7 @@ def beta_integral(x, a, b, centre, nodes, weights, count):
         exponent = other * rise - power * s
         factor = select(below, s - centre, centre + rise)
         total = counted(total, factor * exp(exponent) * weights[k])
-        if any_lane(exponent >= LEAST) == False:  # noqa: E712
+        if any_lane(exponent >= least) == False:  # noqa: E712
             break
     return start * (total * width) / rest
 
@@ -95,11 +94,11 @@ def beta_integral(x, a, b, centre, nodes, weights, count):
 @native
 def beta_slopes(x: pointer(f64), a: pointer(f64), b: pointer(f64), digammas: pointer(f64),
                 out: pointer(f64), n: i64, nodes: pointer(f64), weights: pointer(f64), count: i64,
-                task: i64, tasks: i64, W: static):  # fmt: skip
+                least: f64, task: i64, tasks: i64, W: static):  # fmt: skip
     """W numbers at a time; `digammas` are digamma(a) - digamma(a + b)."""
     for group in range(n // W * task // tasks, n // W * (task + 1) // tasks):
         i = group * W
         share = load(x + i, W)
         centre = log(share) - load(digammas + i, W)
         store(out + i, beta_integral(share, load(a + i, W), load(b + i, W), centre, nodes, weights,
-                                     count))  # fmt: skip
+                                     count, least))  # fmt: skip

@@ -15,6 +15,9 @@ from flambeau._runtime.launch import Kernel, kernel
 
 GRAIN = 512
 """Numbers that are worth a task."""
+LEAST = {4: 1e-12, 8: 1e-20}
+"""What is left out of an integral, by the bytes of a result: smaller first weights, and what is
+behind the place where the integrand has come down to this part of its beginning."""
 
 
 @cache
@@ -30,7 +33,7 @@ def _kernel(name: str) -> Kernel:
 
 
 def _integrals(name: str, arrays: tuple[np.ndarray, ...], nodes: np.ndarray,
-               weights: np.ndarray) -> np.ndarray:  # fmt: skip
+               weights: np.ndarray, bytes: int) -> np.ndarray:  # fmt: skip
     count = arrays[0].size
     size = -(-count // _lanes()) * _lanes()
     padded = np.ones((len(arrays), size))
@@ -38,18 +41,22 @@ def _integrals(name: str, arrays: tuple[np.ndarray, ...], nodes: np.ndarray,
         row[:count] = array
     out = np.empty(size)
     tasks = max(1, min(4 * get_num_threads(), count // GRAIN))
-    _kernel(name).parallel(tasks, *padded, out, size, nodes, weights, nodes.size)
+    least = LEAST[bytes]
+    first = int(np.searchsorted(weights, least))
+    _kernel(name).parallel(tasks, *padded, out, size, nodes[first:], weights[first:],
+                           nodes.size - first, float(np.log(least)))  # fmt: skip
     return out[:count]
 
 
 def gamma(a: np.ndarray, z: np.ndarray, digamma: np.ndarray, nodes: np.ndarray,
-          weights: np.ndarray) -> np.ndarray:  # fmt: skip
-    """How gamma numbers z move with their concentrations a, whose digamma is given."""
-    return _integrals("gamma_slopes", (a, z, digamma), nodes, weights)
+          weights: np.ndarray, bytes: int) -> np.ndarray:  # fmt: skip
+    """How gamma numbers z move with their concentrations a, whose digamma is given, for results
+    of so many bytes."""
+    return _integrals("gamma_slopes", (a, z, digamma), nodes, weights, bytes)
 
 
 def beta(x: np.ndarray, a: np.ndarray, b: np.ndarray, digammas: np.ndarray, nodes: np.ndarray,
-         weights: np.ndarray) -> np.ndarray:  # fmt: skip
+         weights: np.ndarray, bytes: int) -> np.ndarray:  # fmt: skip
     """How shares x move with their concentrations a, over 1 - x; `digammas` are
     digamma(a) - digamma(a + b)."""
-    return _integrals("beta_slopes", (x, a, b, digammas), nodes, weights)
+    return _integrals("beta_slopes", (x, a, b, digammas), nodes, weights, bytes)

@@ -93,5 +93,9 @@ def test_kernels(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
         np.testing.assert_allclose(*found, rtol=1e-11)
         found = both_forms(monkeypatch, implicit_gradients.dirichlet, x, a, a + b)
         np.testing.assert_allclose(*found, rtol=1e-8)
-    single = a.astype(np.float32), z.astype(np.float32)
-    assert implicit_gradients.gamma(*single).dtype == np.float32
+        for slope, values in ((implicit_gradients.gamma, (a, z)),
+                              (implicit_gradients.dirichlet, (x, a, a + b))):  # fmt: skip
+            single = [value.astype(np.float32) for value in values]
+            found = both_forms(monkeypatch, slope, *single)
+            assert found[0].dtype == np.float32
+            np.testing.assert_allclose(*found, rtol=1e-6)
