@@ -75,6 +75,7 @@ _OTHER_NAMES: dict[str, Native] = {
     "inverse": reciprocal, "checked_power": power, "complex_logaddexp": logaddexp,
     "special_erf": erf, "special_erfc": erfc, "special_erfinv": erfinv,
     "checked_fmod": fmod, "checked_remainder": remainder, "floor_division": floor_divide,
-    "trunc_division": trunc_divide, "modified_bessel_i0": i0, "modified_bessel_i1": i1,
+    "trunc_division": trunc_divide,
 }  # fmt: skip
 VECTOR_MATH |= _OTHER_NAMES
+VECTOR_MATH |= {f"modified_bessel_{function.name}": function for function in (i0, i1)}
