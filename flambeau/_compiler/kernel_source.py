@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.types import Scalar, b8, bf16, boolean, f16, f32, f64, i16, i32, i64
 
@@ -116,6 +118,7 @@ class Lines:
 
     def __init__(self, compute: Scalar, parameters: dict[str, Term]) -> None:
         self.compute = f32 if compute in HALVES else boolean if compute is b8 else compute
+        self.halves = compute in HALVES
         self.parameters = parameters
         self.lines: list[tuple[str, str, Scalar]] = []  # name, text, type
         self.known: dict[Any, Term] = {}
@@ -146,20 +149,20 @@ class Lines:
             return MADE[op](self, *operands)
         if op == "where":
             return self._where(*operands)
-        common, operands = self._alike(operands)
+        common, operands = self.alike(operands)
         letter = LETTERS[common.kind]
         for table, result in ((SAME, common), (ASKS, boolean)):
             for kinds, text in table.get(op, {}).items():
                 if letter in kinds:
                     self.cost += COSTS.get(op, 1)
                     return self._line(text, operands, common, result)
-        return self._call(op, operands, common)
+        return self.call(op, operands, common)
 
     def function(self, op: str, type: Scalar) -> Any:
         """The function that computes a primitive in a type; None if there is none."""
         return functions().get(op) if type in (f32, f64) else None
 
-    def _call(self, op: str, operands: list[Term], common: Scalar) -> Term:
+    def call(self, op: str, operands: list[Term], common: Scalar) -> Term:
         op = op.removeprefix("special_")
         function = self.function(op, common)
         if function is None:
@@ -178,11 +181,11 @@ class Lines:
         test = condition
         if condition.type is not boolean:
             test = Term(f"({condition.text} != 0)", boolean, condition.wide)
-        common, (a, b) = self._alike([a, b])
+        common, (a, b) = self.alike([a, b])
         self.cost += 1
         return self._line("select({2}, {0}, {1})", [a, b, test], common, common)
 
-    def _alike(self, operands: list[Term]) -> tuple[Scalar, list[Term]]:
+    def alike(self, operands: list[Term]) -> tuple[Scalar, list[Term]]:
         """The operands' common type; booleans beside numbers become numbers."""
         types = {operand.type for operand in operands} - {None}
         if not types:
@@ -203,7 +206,9 @@ class Lines:
 
 
 def constant(value: Any) -> Term:
-    """A Python number as text."""
+    """A number as text: Python's, or one of NumPy's as Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, complex):
         raise NoForm("complex numbers")
     if isinstance(value, float) and value != value:
@@ -288,7 +293,16 @@ def _product_with_log(log: str) -> Callable[[Lines, Term, Term], Term]:
     return make
 
 
+def _nextafter(to: Lines, x: Term, y: Term) -> Term:
+    """The neighbour of a number of a half type is none of its neighbours in f32."""
+    if to.halves:
+        raise NoForm("neighbours of half types")
+    common, operands = to.alike([x, y])
+    return to.call("nextafter", operands, common)
+
+
 MADE: dict[str, Callable[..., Term]] = {
+    "nextafter": _nextafter,
     "number_power": _number_power,
     "checked_power": lambda to, base, exponent: to.apply("power", [base, exponent]),
     "sigmoid": _sigmoid,

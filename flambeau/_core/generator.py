@@ -260,19 +260,44 @@ class Generator:
         if not missing:
             self._next += count
             return
-        # numpy's struct begins with the state array; all words of its block are used up
+        blocks = (missing - 1) // BLOCK
+        block = np.empty(BLOCK, np.uint32)
+        twist(self._engine_state(), target[rest.size :], block, blocks + 1)
+        self._renewed(block)
+        self._next = missing - blocks * BLOCK
+        target[count - self._next :] = block[: self._next]
+
+    def one_by_one(self, sample: Callable[..., None]) -> None:
+        """Let a kernel draw as many words as it happens to need.
+
+        ``sample(state, block, place, waiting)`` gets the address of the engine's state array, the
+        words of its block and, to be read and written: int64 of the next word's number and of how
+        many blocks followed, float64 of the waiting normal number and of whether there is one.
+        """
+        state = self._engine_state()
+        block = self._block.copy()
+        place = np.array([self._next, 0], np.int64)
+        held = self.next_normal
+        waiting = np.array([0.0, 0.0] if held is None else [held, 1.0])
+        sample(state, block, place, waiting)
+        if place[1]:
+            self._renewed(block)
+        self._next = int(place[0])
+        self.next_normal = float(waiting[0]) if waiting[1] else None
+
+    def _engine_state(self) -> int:
+        """The address of the engine's state array, with which NumPy's struct begins; all words of
+        its block are used up."""
         engine = self._seeded_engine()
         if not self._state_address:
             self._state_address = engine.bit_generator.ctypes.state_address  # type: ignore[attr-defined]
-        state = self._state_address
-        blocks = (missing - 1) // BLOCK
-        block = np.empty(BLOCK, np.uint32)
-        twist(state, target[rest.size :], block, blocks + 1)
+        return self._state_address
+
+    def _renewed(self, block: np.ndarray) -> None:
+        """Take the words that the engine's state array has come to."""
         self._block = block
         self._forget_pieces()
         self._just_seeded = False
-        self._next = missing - blocks * BLOCK
-        target[count - self._next :] = block[: self._next]
 
     def words64(self, count: int) -> np.ndarray:
         """The next ``count`` 64-bit words, uint64, the first of two words on top; a fresh array."""

@@ -38,6 +38,9 @@ _COUNT_LIMITS = {
 _LARGE_PERMUTATION = ((1 << 32) - 1) // 20
 _SMALL_PERMUTATION = 1000
 
+SAMPLERS = "random samplers"
+"""Those that reject, as a kind of work."""
+
 
 def randperm(size: int, dtype: np.dtype, generator: Generator) -> np.ndarray:
     """A random permutation of ``range(size)`` as an array of shape (size,).
@@ -155,10 +158,10 @@ def multinomial(
     Errors: RuntimeError for other ranks, dtypes, counts, or weights that are no distribution.
     """
     check_multinomial(weights, count, replacement)
-    rows = weights.reshape(-1, weights.shape[-1])
+    rows = np.atleast_2d(weights)
     if replacement and count > 1:
-        drawn = [_with_replacement(row, count, generator) for row in rows]
-        return np.array(drawn, np.int64).reshape(*weights.shape[:-1], count)
+        drawn = _rows_with_replacement(rows, count, generator)
+        return drawn.reshape(*weights.shape[:-1], count)
     return race(weights, count, random_fill.exponential_, generator)
 
 
@@ -210,6 +213,21 @@ def check_weights(rows: np.ndarray) -> None:
         raise RuntimeError(INVALID_SUM)
 
 
+def _rows_with_replacement(rows: np.ndarray, count: int, generator: Generator) -> np.ndarray:
+    wide = rows.astype(rows.dtype if rows.dtype in _WIDE_FLOATS else _SINGLE, order="C")
+    fast = random_fill.Compiled.kernels(wide, SAMPLERS)
+    if fast is not None and wide.size and _are_weights(wide):
+        return fast.categories(wide, count, generator)  # type: ignore[no-any-return]
+    drawn = [_with_replacement(row, count, generator) for row in rows]
+    return np.array(drawn, np.int64)
+
+
+def _are_weights(rows: np.ndarray) -> bool:
+    """Whether every row can be drawn from; False where there is a NaN."""
+    largest = rows.max(-1)
+    return bool(rows.min() >= 0 and largest.min() > 0 and largest.max() < np.inf)
+
+
 def _with_replacement(row: np.ndarray, count: int, generator: Generator) -> np.ndarray:
     """Binary search of 64-bit uniforms in the cumulative weights, which the row's dtype sums."""
     kind = row.dtype if row.dtype in _WIDE_FLOATS else _SINGLE
@@ -221,7 +239,7 @@ def _with_replacement(row: np.ndarray, count: int, generator: Generator) -> np.n
             "invalid multinomial distribution (encountering probability entry = infinity or NaN)"
         )
     sums = np.cumsum(row, dtype=kind)
-    if not sums[-1] > 0:
+    if not (sums.size and sums[-1] > 0):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     sums /= sums[-1]
     sums[-1] = 1
@@ -234,8 +252,14 @@ def _with_replacement(row: np.ndarray, count: int, generator: Generator) -> np.n
 def poisson(rates: np.ndarray, generator: Generator) -> np.ndarray:
     """Poisson numbers with the given rates, same shape and dtype. Errors: a negative rate."""
     require_kernel(rates.dtype, tuple(DIGITS), "poisson_cpu")
-    flat = rates.astype(np.float64).ravel().tolist()
-    drawn = np.array([_poisson(rate, generator) for rate in flat], np.float64)
+    wide = rates.astype(np.float64).ravel()
+    fast = random_fill.Compiled.kernels(wide, SAMPLERS)
+    if fast is None:
+        drawn = np.array([_poisson(rate, generator) for rate in wide.tolist()], np.float64)
+        return shaped(drawn, rates)
+    drawn = fast.poisson(wide, generator)
+    if np.isnan(drawn).any():
+        check_rates(wide)
     return shaped(drawn, rates)
 
 
@@ -295,8 +319,13 @@ def standard_gamma(alphas: np.ndarray, generator: Generator) -> np.ndarray:
     """Gamma numbers of scale 1, same shape and dtype as ``alphas``, float32 or float64."""
     require_kernel(alphas.dtype, _WIDE_FLOATS, "gamma_cpu")
     single = alphas.dtype == _SINGLE
-    drawn = [_gamma(alpha, single, generator) for alpha in alphas.ravel().tolist()]
-    values = shaped(np.array(drawn, np.float64), alphas)
+    wide = alphas.astype(np.float64).ravel()
+    fast = random_fill.Compiled.kernels(wide, SAMPLERS)
+    if fast is None:
+        drawn = np.array([_gamma(alpha, single, generator) for alpha in wide.tolist()], np.float64)
+    else:
+        drawn = fast.standard_gamma(wide, single, generator)
+    values = shaped(drawn, alphas)
     smallest = ml_dtypes.finfo(alphas.dtype).tiny
     # in this form, NaN gives the smallest number too
     return np.where(values > smallest, values, smallest)
@@ -366,10 +395,15 @@ _STIRLING_TAILS = (
 def binomial(counts: np.ndarray, chances: np.ndarray, generator: Generator) -> np.ndarray:
     """Successes out of ``counts`` trials with ``chances``; both of one shape and float dtype."""
     require_kernel(counts.dtype, _WIDE_FLOATS, "binomial_cpu")
+    given = counts.ravel(), chances.ravel()
+    fast = random_fill.Compiled.kernels(given[0], SAMPLERS)
+    if fast is not None:
+        drawn = fast.binomial(*given, generator)
+        return drawn.reshape(counts.shape)  # type: ignore[no-any-return]
     kind = counts.dtype.type
-    pairs = zip(counts.ravel(), chances.ravel(), strict=True)
-    drawn = [one_binomial(kind, count, chance, generator) for count, chance in pairs]
-    return np.array(drawn, counts.dtype).reshape(counts.shape)
+    pairs = zip(*given, strict=True)
+    chosen = [one_binomial(kind, count, chance, generator) for count, chance in pairs]
+    return np.array(chosen, counts.dtype).reshape(counts.shape)
 
 
 def one_binomial(
@@ -395,6 +429,8 @@ def _binomial_small_chance(
         return kind(_binomial_by_rejection(count, chance, generator))
     log_failure = float(np.log1p(-chance))
     total, limit = 0.0, float(count)
+    if math.isnan(limit):  # torch would draw for ever
+        return kind(math.nan)
     for successes in itertools.count():
         total += math.ceil(_log(generator.unit()) / log_failure)
         if total > limit:

@@ -35,6 +35,8 @@ LIMITS: dict[str, int] = {
     "random of cuda": 1 << 14,
     "random units": 256,  # of [0, 1), which the generator has at hand
     "random_normal": 16,
+    "random slopes": 32,  # integrals of 127 terms
+    "random samplers": 16,  # a number takes Python some microseconds
     "pointwise": 32768,  # one addition or comparison for each element
     "pointwise float16": 1024,  # a conversion to or from float16
     "pointwise function": 3072,  # one exponential or logarithm, which NumPy vectorises
@@ -45,6 +47,7 @@ LIMITS: dict[str, int] = {
     "formula": 8192,  # the gradients of one row
     "reduction": 16384,
     "sum": 256,
+    "bins": 2048,
     "variance": 64,
     "softmax": 64,
     "norm": 64,

@@ -98,18 +98,18 @@ class ShortLines(DeviceLines):
         found = self.of_expressions.get(id(node))
         if found is None:
             terms = [self.term(operand) for operand in operands]
-            found = self.of_expressions[id(node)] = node, self._call(op, terms, f32)
+            found = self.of_expressions[id(node)] = node, self.call(op, terms, f32)
         return found[1]
 
     def apply(self, op: str, operands: list[Term]) -> Term:
         """A primitive of these operands."""
         if op == "sigmoid":
-            return self._call(op, operands, f32)
+            return self.call(op, operands, f32)
         return super().apply(op, operands)
 
-    def _call(self, op: str, operands: list[Term], common: Scalar) -> Term:
+    def call(self, op: str, operands: list[Term], common: Scalar) -> Term:
         """A function; those of the special function unit are cheap."""
-        found = super()._call(op, operands, common)
+        found = super().call(op, operands, common)
         self.cost -= MATH_COST - fast.COST if self.short.get(op) in fast.QUICK else 0
         return found
 

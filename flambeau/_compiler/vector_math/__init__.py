@@ -9,6 +9,16 @@ the functions have no branches, save for huge arguments of sin, cos and tan.
 from __future__ import annotations
 
 from flambeau._compiler.native import Native
+from flambeau._compiler.vector_math.bessel import (
+    bessel_j0,
+    bessel_j1,
+    bessel_y0,
+    bessel_y1,
+    i0,
+    i0e,
+    i1,
+    i1e,
+)
 from flambeau._compiler.vector_math.division import (
     floor_divide,
     fmod,
@@ -29,6 +39,7 @@ from flambeau._compiler.vector_math.hyperbolic import (
 )
 from flambeau._compiler.vector_math.inverse import arccos, arcsin, arctan, arctan2
 from flambeau._compiler.vector_math.logarithm import log, log1p, log2, log10
+from flambeau._compiler.vector_math.normal import erfcx, log_ndtr
 from flambeau._compiler.vector_math.power import power
 from flambeau._compiler.vector_math.simple import (
     absolute,
@@ -36,6 +47,7 @@ from flambeau._compiler.vector_math.simple import (
     copysign,
     floor,
     inverse_root,
+    nextafter,
     reciprocal,
     rint,
     sign,
@@ -51,7 +63,8 @@ _FUNCTIONS: tuple[Native, ...] = (
     exp, exp2, expm1, log, log2, log10, log1p, tanh, erf, erfc, sin, cos, tan, power,
     sqrt, square, reciprocal, inverse_root, floor, ceil, trunc, rint, absolute, copysign, sign,
     sign_of, signbit, arcsin, arccos, arctan, arctan2, sinh, cosh, arcsinh, arccosh, arctanh,
-    erfinv, logaddexp, logaddexp2, hypot, fmod, remainder, floor_divide, trunc_divide,
+    erfinv, erfcx, log_ndtr, i0, i0e, i1, i1e, bessel_j0, bessel_j1, bessel_y0, bessel_y1,
+    nextafter, logaddexp, logaddexp2, hypot, fmod, remainder, floor_divide, trunc_divide,
 )  # fmt: skip
 
 VECTOR_MATH: dict[str, Native] = {function.name: function for function in _FUNCTIONS}
@@ -65,3 +78,4 @@ _OTHER_NAMES: dict[str, Native] = {
     "trunc_division": trunc_divide,
 }  # fmt: skip
 VECTOR_MATH |= _OTHER_NAMES
+VECTOR_MATH |= {f"modified_bessel_{function.name}": function for function in (i0, i1)}

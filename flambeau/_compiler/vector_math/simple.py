@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from flambeau._compiler import language as words
-from flambeau._compiler.language import select
+from flambeau._compiler.language import cast, select
 from flambeau._compiler.native import native
+from flambeau._compiler.vector_math.parts import FLOAT, SIGNED
 
 
 @native
@@ -83,3 +84,16 @@ def sign_of(x):
 def signbit(x):
     """Whether the sign is minus, also that of a zero or of nan."""
     return words.copysign(x.type(1), x) < 0
+
+
+@native
+def nextafter(x, y):
+    """The next number of this type from x towards y."""
+    BITS = x.type.bits
+    word = cast(SIGNED[BITS], x)
+    grows = (x < y) ^ (word < 0)
+    moved = cast(FLOAT[BITS], word + select(grows, word.type(1), word.type(-1)))
+    smallest = words.copysign(cast(FLOAT[BITS], word * 0 + 1), y)
+    found = select(x == 0, smallest, moved)
+    found = select(x == y, y, found)
+    return select((x == x) & (y == y), found, x + y)

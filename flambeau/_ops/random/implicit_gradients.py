@@ -14,10 +14,13 @@ and of the two the one is taken whose integrand only falls away from z: no digit
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from flambeau._ops.launching.modules import launcher
 from flambeau._ops.special.by_name import digamma
+from flambeau._runtime import choice
 
 STEP = 0.09
 _TURNS = np.arange(-4.2, 7.2, STEP)
@@ -32,8 +35,19 @@ def gamma(concentration: np.ndarray, output: np.ndarray) -> np.ndarray:
     a, z = np.broadcast_arrays(concentration, output)
     shape, dtype = a.shape, output.dtype
     a, z = a.ravel().astype(np.float64), z.ravel().astype(np.float64)
+    kernels = _compiled(z)
+    if kernels is not None:
+        size = max(4, dtype.itemsize)
+        return _as(kernels.gamma(a, z, digamma(a), NODES, WEIGHTS, size), shape, dtype)
     slope = np.where(z < a, _gamma_below(a, z), _gamma_above(a, z))
     return _as(slope, shape, dtype)
+
+
+def _compiled(array: np.ndarray) -> Any:
+    """The module of the kernels where they are faster, else None."""
+    if not choice.compiled("random slopes", array.size):
+        return None
+    return launcher("random.slope_launch")
 
 
 def _gamma_below(a: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -65,6 +79,11 @@ def dirichlet(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.ndarray
     shape, dtype = x.shape, x.dtype
     x, a, total = (array.ravel().astype(np.float64) for array in (x, alpha, total))
     b = total - a
+    kernels = _compiled(x)
+    if kernels is not None:
+        size = max(4, dtype.itemsize)
+        digammas = digamma(a) - digamma(a + b)
+        return _as(kernels.beta(x, a, b, digammas, NODES, WEIGHTS, size), shape, dtype)
     below = x * total < a
     slope = np.where(below, _beta_below(x, a, b), _beta_above(x, a, b))
     return _as(slope / (1 - x), shape, dtype)

@@ -279,3 +279,35 @@ def shuffle_places(words: pointer(u32), order: pointer(T), n: i64, T: static):
         held = order[i]
         order[i] = order[other]
         order[other] = held
+
+
+@native
+def first_from(sums, n, unit):
+    """The place of the first of n ascending numbers that is not below a unit."""
+    low = i64(0)
+    high = i64(n)
+    while low < high:
+        middle = (low + high) // 2
+        below = f64(sums[middle]) < unit
+        low = select(below, middle + 1, low)
+        high = select(below, high, middle)
+    return low
+
+
+@native
+def categories(weights: pointer(T), sums: pointer(T), words: pointer(u32), out: pointer(i64),
+               rows: i64, n: i64, count: i64, task: i64, tasks: i64, T: static):  # fmt: skip
+    """For each row of n weights `count` places, drawn in its cumulative sums with two words each;
+    `sums` is memory to work in, as large as the weights."""
+    for row in range(rows * task // tasks, rows * (task + 1) // tasks):
+        given = weights + row * n
+        mine = sums + row * n
+        total = T(0)
+        for k in range(n):
+            total = total + given[k]
+            mine[k] = total
+        for k in range(n):
+            mine[k] = mine[k] / total
+        mine[n - 1] = T(1)
+        for draw in range(row * count, (row + 1) * count):
+            out[draw] = first_from(mine, n, unit64(words, draw))

@@ -15,6 +15,11 @@ from flambeau._core import settings
 from flambeau._core.generator import BLOCK, Generator
 from flambeau._core.random_integer import signed
 from flambeau._ops.random import kernels
+from flambeau._ops.random.sampler_launch import (  # noqa: F401  (the same module for all fills)
+    binomial,
+    poisson,
+    standard_gamma,
+)
 from flambeau._runtime.launch import Kernel, kernel
 
 CHUNK = 1 << 18
@@ -177,3 +182,16 @@ def shuffle(order: np.ndarray, generator: Generator) -> None:
     words = np.empty(count, UINT32)
     fill_words(words, generator)
     run(words, order, count + 1)
+
+
+def categories(rows: np.ndarray, count: int, generator: Generator) -> np.ndarray:
+    """Places by weight, int64 of shape (m, count), for weights (m, n), float32 or float64, of which
+    none is negative and some in each row is not 0."""
+    words = np.empty(2 * len(rows) * count, UINT32)
+    fill_words(words, generator)
+    out = np.empty((len(rows), count), np.int64)
+    tasks = min(len(rows), _tasks(rows.size + 8 * out.size))
+    _kernel("categories", rows.dtype).parallel(
+        tasks, rows, np.empty_like(rows), words, out, *rows.shape, count
+    )
+    return out

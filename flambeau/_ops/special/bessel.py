@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flambeau._ops.special import bessel_tables as tables
+from flambeau._compiler.vector_math import bessel_tables as tables
 from flambeau._ops.special.evaluation import Array, by_region, chebyshev_series, in_float64
 
 Function = Callable[[Array], Array]

@@ -52,7 +52,7 @@ VECTORISED = frozenset((np.exp, np.exp2, np.log, np.log2, np.sin, np.cos, np.tan
 BY_ELEMENT = frozenset(
     (np.expm1, np.log10, np.log1p, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2, np.sinh,
      np.cosh, np.arcsinh, np.arccosh, np.arctanh, np.hypot, np.fmod, np.power, np.logaddexp,
-     np.logaddexp2)
+     np.logaddexp2, np.nextafter)
 )  # fmt: skip
 """Functions that take NumPy several nanoseconds an element."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import flambeau as torch
+from flambeau._ops.random import implicit_gradients
 from tests.random_seeds import generator
 
 STEP = 1e-5
@@ -66,3 +68,34 @@ def test_far_tails_and_small_concentrations():
         assert slope.dtype == torch.float32
         assert not slope.isnan().any()
         assert (slope >= 0).all()
+
+
+def both_forms(monkeypatch: pytest.MonkeyPatch, slope: Any, *arrays: np.ndarray) -> list[Any]:
+    """The kernel's result and NumPy's."""
+    compiled = slope(*arrays)
+    with monkeypatch.context() as patch:
+        patch.setattr(implicit_gradients, "_compiled", lambda array: None)
+        return [compiled, slope(*arrays)]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_kernels(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Kernels give what NumPy gives, also of what is no number or no parameter."""
+    pytest.importorskip("llvmlite")
+    draw = np.random.RandomState(generator("slopes", number).randrange(1 << 31))
+    odd = np.array([0, np.inf, np.nan, 1, 1, 1, -1, 2, 1])
+    a, b = 10 ** draw.uniform(-2, 3, (2, 1003))
+    a[:9] = [1, 1, 1, np.nan, 0, np.inf, 1, -1, 1]
+    z = np.concatenate([odd, draw.standard_gamma(a[9:]) + 1e-30])
+    x = np.concatenate([odd / 2, np.clip(draw.beta(a[9:], b[9:]), 1e-30, 1 - 1e-12)])
+    with np.errstate(all="ignore"):
+        found = both_forms(monkeypatch, implicit_gradients.gamma, a, z)
+        np.testing.assert_allclose(*found, rtol=1e-11)
+        found = both_forms(monkeypatch, implicit_gradients.dirichlet, x, a, a + b)
+        np.testing.assert_allclose(*found, rtol=1e-8)
+        for slope, values in ((implicit_gradients.gamma, (a, z)),
+                              (implicit_gradients.dirichlet, (x, a, a + b))):  # fmt: skip
+            single = [value.astype(np.float32) for value in values]
+            found = both_forms(monkeypatch, slope, *single)
+            assert found[0].dtype == np.float32
+            np.testing.assert_allclose(*found, rtol=1e-6)

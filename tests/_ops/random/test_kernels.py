@@ -100,3 +100,89 @@ def test_words() -> None:
         words = np.empty(count, np.uint32)
         kernels.fill_words(words, generators[0])
         assert np.array_equal(words, generators[1].words(count))
+
+
+def samplers(dtype: Any, scale: float) -> dict[str, Callable[[Generator], np.ndarray]]:
+    """The samplers that reject, over parameters up to a scale, with odd ones among them."""
+    draw = np.random.RandomState(int(scale * 1000) % 9973)
+    rates = (draw.rand(30, 41) * scale).astype(dtype).T
+    chances = draw.rand(41, 30).astype(dtype)
+    rates[:3, 0], chances[:3, 1] = [0, np.inf, 1], [0, 1, np.nan]
+    counts = np.floor(rates)
+    finite = np.where(np.isinf(counts), 3, counts).astype(dtype)
+    return {
+        "gamma": lambda g: random_sample.standard_gamma(rates, g),
+        "poisson": lambda g: random_sample.poisson(np.where(np.isinf(rates), 3, rates), g),
+        "binomial": lambda g: random_sample.binomial(finite, chances, g),
+        "dirichlet": lambda g: random_sample.dirichlet(chances[3:] + dtype(0.1), g),
+    }
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 30.0, 5000.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["gamma", "poisson", "binomial", "dirichlet"])
+def test_samplers(monkeypatch: pytest.MonkeyPatch, name: str, dtype: Any, scale: float) -> None:
+    """The same numbers, and the same stream behind them, with a normal number waiting or not."""
+    draw = samplers(dtype, scale)[name]
+    for waiting in (0, 1):
+
+        def fill(generator: Generator, waiting: int = waiting) -> np.ndarray:
+            generator.normals(waiting)
+            return draw(generator)
+
+        assert drawn(monkeypatch, with_kernels, fill) == drawn(monkeypatch, with_numpy, fill)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(7, 300), (301,), (64, 1), (5, 0)])
+def test_multinomial(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], dtype: Any) -> None:
+    """The same places by weight, some of which are 0, and the same stream behind them."""
+    weights = np.random.RandomState(5).rand(*shape[::-1]).T
+    weights[..., ::3] *= shape[-1] == 1
+    weights = weights.astype(dtype)
+    results = []
+    for which in (with_numpy, with_kernels):
+
+        def fill(generator: Generator) -> np.ndarray:
+            return random_sample.multinomial(weights, 400, True, generator)
+
+        try:
+            results.append(drawn(monkeypatch, which, fill))
+        except RuntimeError as error:  # no weights at all
+            results.append(str(error))
+    assert results[0] == results[1]
+    assert (shape[-1] == 0) == isinstance(results[0], str)
+
+
+def test_weights_that_cannot_be_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first wrong row is refused when those before it are drawn."""
+    for wrong in (-1.0, np.inf, np.nan, 0.0):
+        weights = np.ones((6, 40))
+        weights[4] *= 0 if wrong == 0 else 1
+        weights[4, 7] = wrong
+        found = []
+        for which in (with_numpy, with_kernels):
+            monkeypatch.setattr(random_fill.Compiled, "kernels", staticmethod(which))
+            generator = Generator().manual_seed(3)
+            with pytest.raises(RuntimeError, match="invalid multinomial distribution") as caught:
+                random_sample.multinomial(weights, 5, True, generator)
+            found.append((str(caught.value), generator.words(3).tolist()))
+        assert found[0] == found[1]
+
+
+def test_samplers_of_what_is_no_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong rate is refused where it stands; no count is no number."""
+    rates = np.full(40, 3.0)
+    rates[20] = -1
+    places = []
+    for which in (with_numpy, with_kernels):
+        monkeypatch.setattr(random_fill.Compiled, "kernels", staticmethod(which))
+        generator = Generator().manual_seed(3)
+        with pytest.raises(RuntimeError, match="invalid Poisson rate"):
+            random_sample.poisson(rates, generator)
+        places.append(generator.words(4).tolist())
+        counts = np.array([np.nan, 5.0])
+        drawn_counts = random_sample.binomial(counts, np.array([0.3, 0.3]), generator)
+        assert np.isnan(drawn_counts[0])
+        places.append(generator.get_state().tobytes())
+    assert places[:2] == places[2:]

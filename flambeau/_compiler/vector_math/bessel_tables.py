@@ -1,8 +1,8 @@
 """Chebyshev coefficients for Bessel and Airy functions: numbers only.
 
 Every list is a Chebyshev series sum c_k T_k(t), t in [-1, 1], computed for this project with 40
-digits and cut where the rest is below 2e-17 of the largest coefficient.  ``bessel.py`` names the
-function that each series stands for, and its variable.
+digits and cut where the rest is below 2e-17 of the largest coefficient.  ``bessel.py`` in
+`_ops/special` names the function that each series stands for, and its variable.
 """
 
 # fmt: off
