@@ -12,6 +12,8 @@ from flambeau._compiler.language import (
     f32,
     f64,
     fma,
+    i32,
+    i64,
     select,
     u32,
     u64,
@@ -22,6 +24,7 @@ from flambeau._compiler.native import native
 INFINITY = float("inf")
 NAN = float("nan")
 UNSIGNED = {32: u32, 64: u64}
+SIGNED = {32: i32, 64: i64}
 DIGITS = {32: 23, 64: 52}
 ROUNDER = {32: 1.5 * 2.0**23, 64: 1.5 * 2.0**52}
 ONE_BITS = {32: 0x3F800000, 64: 0x3FF0000000000000}

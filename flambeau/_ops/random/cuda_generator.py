@@ -6,7 +6,7 @@ from typing import Any
 
 from flambeau._core.philox import Grid
 from flambeau._core.philox_generator import PhiloxGenerator
-from flambeau._ops.random import cuda_choices, cuda_dropout, graph_streams, philox_launch  # noqa: F401  (kernels)  # noqa: F401
+from flambeau._ops.random import cuda_choices, cuda_dropout, graph_streams, philox_launch  # noqa: F401
 from flambeau._ops.random.draws import Generator
 from flambeau._runtime.cuda import graphs
 from flambeau._tensor.tensor import Tensor, wrap
