@@ -32,6 +32,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ): "Python's comparisons, by the classes of its syntax tree",
     ("_compiler/gpu/fast.py", "COMMON"): "those of `SHORT` that both half types have",
     ("_compiler/gpu/fast.py", "SHORT"): "primitives of kernels that GPUs compute in a short form",
+    ("_compiler/kernel_source.py", "MADE"): "primitives whose kernel text is more than a call",
     ("_compiler/kernel_source.py", "ASKS"): "primitives that give bools",
     ("_compiler/kernel_source.py", "SAME"): "primitives whose NumPy name is the kernel's",
     ("_tensor/symbolic_numbers.py", "WORDS"): "Python's operators, as special methods of numbers",

@@ -451,7 +451,7 @@ def _shown_type(offsets: Any) -> str:
 
 
 def _check_bag_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, weighted: bool) -> int:
-    if mode not in MODES:
+    if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
@@ -462,7 +462,7 @@ def _check_bag_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, weighted:
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
             f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
         )
-    return MODES.index(mode)
+    return 0 if mode == "sum" else 1 if mode == "mean" else 2
 
 
 @functional()
