@@ -74,8 +74,13 @@ def indexed_names() -> Iterator[str]:
     return iter(_modules_of)
 
 
+announced: dict[str, Any] = {}
+"""Functions that are there, by name."""
+
+
 def announce(name: str, function: Any) -> None:
     """Tell who listens that a function is there; of methods, `Tensor.relu`, the class tells."""
+    announced[name] = function
     for listener in on_build:
         listener(name, function)
 

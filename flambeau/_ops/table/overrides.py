@@ -14,6 +14,7 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._core.once import Shared
 from flambeau._ops.table import binder, gates
+from flambeau._ops.table.loading import announced
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.ranks import Rank
 from flambeau._ops.table.redirection import Redirection
@@ -122,16 +123,23 @@ UNGUARDED = frozenset(("is_tensor", "is_storage", "typename", "tensor", "as_tens
 """Functions whose arguments take nothing over."""
 
 
-def guard_composites() -> None:
-    """Put gates before all composites, also those that are built later."""
+def _functions() -> Iterator[tuple[str, Any]]:
+    """All that is built already, with names."""
     from flambeau._ops.table import namespace
 
+    in_place = {f"{name}_": function for name, function in namespace._inplace.items()}
+    yield from {**announced, **namespace._functions, **in_place}.items()
+    yield "grad", grad
+    for name, value in list(vars(Tensor).items()):
+        yield f"Tensor.{name}", value
+
+
+def guard_composites() -> None:
+    """Put gates before all composites, also those that are built later."""
     if _guard not in on_build:  # first: methods of operators build what they call
         on_build.append(_guard)
-    for name, function in [*namespace._functions.items(), ("grad", grad)]:
+    for name, function in _functions():
         _guard(name, function)
-    for name, function in list(vars(Tensor).items()):
-        _guard(f"Tensor.{name}", function)
 
 
 overriding.first_class.append(guard_composites)
@@ -152,7 +160,7 @@ _redirection = Redirection()
 
 
 def _watch_all() -> None:
-    for name, function in _everything():
+    for name, function in (*_functions(), ("tensor", conversion.tensor)):
         _watch(name, function)
     on_build.append(_watch)
 
@@ -165,17 +173,6 @@ def _watch_no_more() -> None:
 
 watching = Shared(_watch_all, _watch_no_more)
 """All functions are redirected for as long as a mode has entered it in some thread."""
-
-
-def _everything() -> Iterator[tuple[str, Any]]:
-    from flambeau._ops.table import namespace
-
-    yield from list(namespace._functions.items())
-    for name, function in list(namespace._inplace.items()):
-        yield f"{name}_", function
-    yield from (("tensor", conversion.tensor), ("grad", grad))
-    for name, value in list(vars(Tensor).items()):
-        yield f"Tensor.{name}", value
 
 
 def _watch(name: str, function: Any) -> None:

@@ -68,6 +68,25 @@ def test_in_place(name: str) -> None:
     assert told(method, *args) is method
 
 
+def test_functions_that_were_used_before_the_first_class() -> None:
+    """Whatever was built by then has a gate from that class on, also what works in place."""
+    program = """
+import flambeau as torch
+before = [torch.clamp_, torch.clamp, torch.relu_, torch.einsum, torch.Tensor.clamp_]
+class Told(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        told.append(func)
+        return super().__torch_function__(func, types, args, kwargs)
+x = torch.ones(2).as_subclass(Told)
+for function, args in zip(before, [(x, 0, 1), (x, 0, 1), (x,), ("i->", x), (x, 0, 1)]):
+    told = []
+    function(*args)
+    assert told == [function], (function, told)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_operators_of_python_go_by_their_methods() -> None:
     assert told(lambda x: x + 1) is torch.Tensor.add
     assert told(lambda x: torch.ones(3) * x) is torch.Tensor.mul
