@@ -11,6 +11,7 @@ are torch's time over ours (above 1: ours is faster), the worst first, and the g
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -325,7 +326,10 @@ def times(torch: Any, arguments: str, call: str) -> dict[str, float]:
     if isinstance(result, torch.Tensor) and result.requires_grad:
         slope = torch.ones_like(result)
         options = {"retain_graph": True, "allow_unused": True}
-        found["backward"] = best(lambda: torch.autograd.grad(result, learning, slope, **options))
+        with contextlib.suppress(RuntimeError):  # what has no derivative says so
+            found["backward"] = best(
+                lambda: torch.autograd.grad(result, learning, slope, **options)
+            )
     return found
 
 
@@ -338,7 +342,10 @@ def measure(package: str, words: list[str], threads: int) -> None:
     warnings.simplefilter("ignore")
     for group, name, arguments, call in cases():
         if any(re.search(word, f"{group}: {name}") for word in words or [""]):
-            print(json.dumps([name, times(torch, arguments, call)]), flush=True)
+            try:
+                print(json.dumps([name, times(torch, arguments, call)]), flush=True)
+            except Exception as error:
+                raise RuntimeError(f"{name} under {package}") from error
 
 
 def measured(package: str, words: list[str], threads: int) -> dict[tuple[str, str], float]:
