@@ -183,9 +183,9 @@ def test_a_small_job_wakes_no_more_threads_than_it_has_tasks():
     assert isinstance(pool, threads.NativePool)
     words = (ctypes.c_int64 * layout.WORDS).from_address(pool.state)
     end = time.monotonic() + 60
-    while words[layout.SLEEPING] < pool.started and time.monotonic() < end:
+    while (asleep := words[layout.SLEEPING]) < pool.started and time.monotonic() < end:
         time.sleep(0.001)
-    assert words[layout.SLEEPING] == pool.started >= 5
+    assert asleep == pool.started >= 5
     assert ran_once(2)
     assert words[layout.ROUSED] >> 32 == words[layout.NEXT] >> 32
     assert words[layout.ROUSED] & 0xFFFFFFFF == 2  # the first that nobody has thought of
